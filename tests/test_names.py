@@ -17,7 +17,7 @@ import pytest
 import graphad as tf
 from graphad.compiler.source import version_parts
 from graphad.core.absent import _COUNTERPARTS, _REASONS
-from graphad.core.late import HERE, places_of
+from graphad.core.late import HERE, _line_of, _parsed, places_of
 from serialization.inspect.describe import describe
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -232,6 +232,40 @@ def test_importing_graphad_differentiates_and_compiles_nothing():
     assert [name for name in json.loads(fresh(code)) if name.startswith(late) and name not in numpy] == []
 
 
+@pytest.mark.parametrize("body, more", [
+    ("tf.tanh(x @ x)", {"graphad.ops.math.reduce", "graphad.trace.specialiser"}),
+    ("w.assign_add(tf.reduce_sum(x))", set()),
+])  # fmt: skip
+def test_a_first_call_imports_nothing_that_only_other_programs_need(
+    tmp_path: Path, body: str, more: set[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, numpy, graphad as tf\n"
+        "w = tf.Variable(0.0)\n"
+        "@tf.function\n"
+        "def f(x):\n"
+        f"    return {body}\n"
+        "f(tf.constant(numpy.ones((3, 3), numpy.float32)))\n"
+        "print(*sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    more |= {"graphad.autograph.journal", "graphad.autograph.rewrite", "graphad.compiler.plan.tiers",
+             "graphad.compiler.plan.buffers", "graphad.ops.math.cumulative"}  # fmt: skip
+    assert more & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_name_is_found_without_the_whole_list_as_with_it(stub: Path) -> None:
+    text = stub.read_text(encoding="utf-8")
+    listed = _parsed(text)
+    short = {name: _line_of(text, name) for name in listed}
+    assert {name: found for name, found in short.items() if found not in (None, listed[name])} == {}
+
+
 USER = """
 import graphad as tf
 import graphad.linalg
@@ -296,3 +330,26 @@ def test_graphad_is_imported_without_the_packages_of_its_extras() -> None:
     code = f"import sys; {missing}; import graphad as tf; print(float(tf.reduce_sum(tf.tanh(tf.ones([2])) * 0.0)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.split() == ["0.0"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("older", "name"),
+    [
+        ("graphad.compat.v2.math", "graphad.math"),
+        ("graphad.compat.v2.keras.layers", "graphad.keras.layers"),
+        ("graphad.compat.v1.nn", "graphad.compat.v1.nn"),
+        ("graphad.compat.v1.random", "graphad.random"),
+    ],
+)
+def test_namespaces_are_imported_through_compat(older, name):
+    code = (
+        f"import {older}, importlib, sys; there = importlib.import_module({name!r}); "
+        f"print(sys.modules[{older!r}] is there, there.__name__, there.__spec__.name)"
+    )
+    assert fresh(code) == f"True {name} {name}"
+
+
+@pytest.mark.parametrize("name", ["core", "constant", "math.nothing"])
+def test_only_namespaces_are_imported_through_compat(name):
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'graphad\.compat\.v2"):
+        importlib.import_module(f"graphad.compat.v2.{name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import ChainMap, Counter, OrderedDict, defaultdict, namedtuple
 
 import pytest
 
@@ -57,6 +57,15 @@ def test_structures_compare_by_form():
     assert first[2] != flatten_tree(((1, 2), {"a": 3}))[2]
     assert first[2] != flatten_tree(([1, 2], {"b": 3}))[2]
     assert first[2].paths() == [(0, 0), (0, 1), (1, "a")]
+
+
+@pytest.mark.parametrize(
+    "mapping", [Counter("aab"), ChainMap({"a": 1}, {"b": 2})], ids=["Counter", "ChainMap"]
+)
+def test_mappings_of_other_classes_keep_keys_and_class(mapping):
+    found = tf.nest.map_structure(lambda x: x + 1, mapping)
+    assert type(found) is type(mapping)
+    assert dict(found) == {key: value + 1 for key, value in mapping.items()}
 
 
 def test_map_leaves():

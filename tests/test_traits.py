@@ -88,12 +88,13 @@ def _literals(node: ast.expr) -> set[str]:
 # Modules that tell classes of ops apart, and why no trait can say it.
 ABOUT_CLASSES = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
+    "graphad/compiler/passes/assume.py": "differences of integers, through the ops of arithmetic that it names",
     "graphad/compiler/passes/counters.py": "which ops only reshape",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",
     "graphad/vectorize/vectorize_graph.py": "an op itself, with rules for the outputs of branches and loops",
-    "graphad/trace/specialise.py": "reads the numbers of the op that holds sizes",
+    "graphad/trace/specialiser.py": "reads the numbers of the op that holds sizes",
     "serialization/convert/graphs.py": "custom gradients are written and read by rule and not by attributes",
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from graphad.autograph.convert import NO_FEATURES, converted_function, is_converted
+from graphad.autograph.convert import NO_FEATURES, converted_function, is_converted, noting
 from graphad.core.frames import is_own
 
 # Packages that are never converted, besides graphad, the standard library, and installed packages that do not use graphad.
@@ -50,7 +50,8 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
         return f if made is inner else MethodType(made, f.__self__)
     if kind is BuiltinFunctionType or kind is type:
         if not is_overloaded(f):
-            return f
+            journal = noting.get()
+            return f if journal is None else journal.noted_call(f)
         from graphad.autograph.builtins import OVERLOADS
 
         return OVERLOADS[f]

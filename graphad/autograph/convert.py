@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import ast
 
     from graphad.autograph.directives import Feature
+    from graphad.autograph.journal import Journal
 
 
 _FUTURES = 0x1FF0000  # the flags of `from __future__ import ...` in a code object
@@ -51,6 +52,12 @@ NO_FEATURES: frozenset[str] = frozenset()
 
 # Whether graphad converts user functions that it calls: True while a converted function runs.
 _status: ContextVar[bool] = ContextVar("graphad_autograph", default=False)
+# What notes the attributes and items that are assigned, while a branch or a step is traced.
+noting: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
+# Names of the methods that move the items of a list or deque, and of what else changes attributes and items.
+CHANGING = frozenset(
+    "append appendleft clear extend extendleft insert pop popleft remove reverse rotate sort setattr update".split()
+)
 
 
 @contextmanager

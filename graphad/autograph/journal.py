@@ -8,21 +8,24 @@
 The code of a branch or a loop shows what it assigns itself; it does not show this, nor items whose keys it computes. So converted
 code notes each attribute and item before assigning it, while a branch or a step is traced. What afterwards holds another tensor
 becomes one more variable of the branch or loop, which is then traced again.
+
+`setattr` and `d.update` assign too. Methods of lists move items from place to place; a list that is as long after a step as
+before it, `recent.pop(0)` and `recent.append(x)`, counts as one whose items were assigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextvars import ContextVar
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
+from graphad.autograph.convert import CHANGING, noting
 from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
 from graphad.core.convert import lift_own
 from graphad.core.levels import current, is_within
 from graphad.core.tensor import Handle, Tensor
-
-_open: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
 
 
 class Journal:
@@ -30,26 +33,47 @@ class Journal:
 
     def __init__(self) -> None:
         self._before: dict[Any, tuple[Attribute | Item, Any]] = {}
+        self._moved: dict[int, tuple[Any, list[Any]]] = {}  # lists whose methods were called, and their items
         self._around: Journal | None = None
 
     def __enter__(self) -> Journal:
-        self._around = _open.get()
-        _open.set(self)
+        self._around = noting.get()
+        noting.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _open.set(self._around)
+        noting.set(self._around)
         if self._around is not None:  # what is assigned in an inner branch is assigned in the outer one
             for key, noted in self._before.items():
                 self._around._before.setdefault(key, noted)
+            for number, moved in self._moved.items():
+                self._around._moved.setdefault(number, moved)
 
     def note(self, place: Attribute | Item) -> None:
         """Remember the value of a place before its first assignment."""
         key = place.key()
         if key is not None and key not in self._before:
             self._before[key] = place, place.read()
+
+    def noted_call(self, f: Any) -> Callable[..., Any]:
+        """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
+        if f.__name__ not in CHANGING:
+            return f  # type: ignore[no-any-return]
+        if f is setattr:
+            return _setattr
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, dict) and f.__name__ == "update":
+            return partial(_update, owner)
+        if isinstance(owner, list | deque):
+            self.note_items(owner)
+        return f  # type: ignore[no-any-return]
+
+    def note_items(self, items: Any) -> None:
+        """Remember the items of a list before a method moves them."""
+        if id(items) not in self._moved:
+            self._moved[id(items)] = items, list(items)
 
     def changed(self, known: Sequence[Any], same_shape: bool) -> list[tuple[Attribute | Item, Any]]:
         """The places, besides the known ones, that were given other tensors, with what they held before.
@@ -63,21 +87,28 @@ class Journal:
           same_shape: Whether the shape must be that of before, as for a variable of a loop.
         """
         keys = {place.key() for place in known if isinstance(place, Attribute | Item)}
-        return [
-            (place, before)
-            for key, (place, before) in self._before.items()
-            if key not in keys and _is_variable(before, place.read(), same_shape)
-        ]
-
-
-def noting() -> bool:
-    """Whether a branch or a step is traced, so that assignments are noted."""
-    return _open.get() is not None
+        found = {
+            key: noted
+            for key, noted in self._before.items()
+            if key not in keys and _is_variable(noted[1], noted[0].read(), same_shape)
+        }
+        for items, before in self._moved.values():
+            if len(items) != len(before):
+                continue
+            if any(_is_variable(old, new, same_shape) for old, new in zip(before, items, strict=True)):
+                for i, (old, new) in enumerate(zip(before, items, strict=True)):
+                    place = Item(f"item {i} of a list", partial(_same, items), partial(_same, i))
+                    key = place.key()
+                    if key not in keys and _fit(
+                        Parts(old), Parts(new), same_shape
+                    ):  # where any item may move to
+                        found.setdefault(key, (place, old))
+        return list(found.values())
 
 
 def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
     """The value that an attribute is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None and not isinstance(getattr(type(base), key, None), property):
         place = Attribute(name, lambda: base, key).bound()
         if place is not None:
@@ -87,12 +118,27 @@ def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
 
 def item_noted(value: Any, name: str, base: object, key: object) -> Any:
     """The value that an item is about to be given."""
-    journal = _open.get()
+    journal = noting.get()
     if journal is not None:
         place = Item(name, lambda: base, lambda: key).bound()
         if place is not None:
             journal.note(place)
     return value
+
+
+def _setattr(base: Any, name: str, value: Any, /) -> None:
+    setattr(base, name, attribute_noted(value, f"{type(base).__name__}.{name}", base, name))
+
+
+def _update(base: dict[Any, Any], /, *args: Any, **kwargs: Any) -> None:
+    new = dict(*args, **kwargs)
+    for key, value in new.items():
+        item_noted(value, f"item {key!r} of a dict", base, key)
+    base.update(new)
+
+
+def _same(x: Any) -> Any:
+    return x
 
 
 def _is_variable(before: object, now: object, same_shape: bool) -> bool:
@@ -106,7 +152,7 @@ def _is_variable(before: object, now: object, same_shape: bool) -> bool:
         return False
     if any(map(_is_lost, new.leaves)):
         return _fit(old, new, same_shape)
-    return any(isinstance(leaf, Tensor) for leaf in old.leaves)
+    return any(isinstance(leaf, Tensor) for leaf in old.leaves) or _fit(old, new, same_shape)
 
 
 def _fit(old: Parts, new: Parts, same_shape: bool) -> bool:

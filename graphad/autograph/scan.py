@@ -17,7 +17,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from graphad.autograph.journal import noting
+from graphad.autograph.convert import CHANGING, noting
 from graphad.core.memo import Memo
 
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
@@ -56,7 +56,7 @@ def needs_conversion(f: FunctionType) -> bool:
 
 def _needs(f: FunctionType, seen: set[Any]) -> bool:
     code = f.__code__
-    if noting() and _assigns(code):
+    if noting.get() is not None and _assigns(code):
         return True
     if id(code) in seen:
         return False
@@ -89,7 +89,7 @@ def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], se
 
 def _assigns(code: CodeType) -> bool:
     """Whether the code assigns attributes or items, which is noted in branches and steps."""
-    return not _ASSIGNING.isdisjoint(code.co_code[::2])
+    return not (_ASSIGNING.isdisjoint(code.co_code[::2]) and CHANGING.isdisjoint(code.co_names))
 
 
 def _chooses(code: CodeType) -> bool:
@@ -292,8 +292,12 @@ def _global(name: str, names: dict[str, Any]) -> Any:
 
 
 def _attribute(base: object, name: str) -> Any:
+    """An attribute of a module, or a method of an object of one of graphad's classes, which is called as it is."""
     if isinstance(base, ModuleType):
         return getattr(base, name, _UNKNOWN)
+    if type(base).__module__.startswith("graphad."):
+        method = inspect.getattr_static(base, name, None)
+        return method if isinstance(method, FunctionType) else _UNKNOWN
     return _UNKNOWN
 
 

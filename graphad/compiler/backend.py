@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.rows import Row, Step
+from graphad.compiler.rows import About, Row, Step
 from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
 from graphad.kernels.collapse import Loop
@@ -28,8 +28,9 @@ _MODULES = {"cpu": "graphad.compiler.cpu.backend", "cuda": "graphad.compiler.cud
 Walk = tuple[Sequence[int], Sequence[int]]  # shape, strides in bytes
 Expected = tuple[Any, Any]  # dtype and shape of an argument; None: any
 
-# What a step of a routine may point to: operands, the result, the workspace, and where a lower triangle is, as bools.
-FIRST, SECOND, THIRD, RESULT, WORK, MASK = range(6)
+# What a step of a routine may point to: operands by number, the result, the workspace, and where a lower triangle is, as bools.
+FIRST, SECOND, THIRD = range(3)
+RESULT, WORK, MASK = range(64, 67)
 RESULTS = RESULT, MASK + 1, MASK + 2  # of a routine with several results
 
 
@@ -47,6 +48,7 @@ class Part(NamedTuple):
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
 
     Held = np.ndarray | DeviceArray  # an array in the memory of the device
@@ -99,6 +101,7 @@ class Backend(ABC):
       has_routines_in_loops: Whether native loops may have routines.
       has_calls: Whether native loops may call evals of ops (`call`).
       has_branches: Whether plans and native loops may have branches (`branch`).
+      has_growing: Whether native loops may collect slices and walk along stacks of which only the run knows how many there are.
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -115,6 +118,7 @@ class Backend(ABC):
     has_routines_in_loops: bool = False
     has_calls: bool = False
     has_branches: bool = False
+    has_growing: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -245,6 +249,27 @@ class Backend(ABC):
 
     def branch(self) -> int:
         """The address of the function that runs one of two tables; `rows` defines the layout of its block."""
+        raise NotImplementedError
+
+    def growing(
+        self, slices: Sequence[tuple[tuple[int, ...], np.dtype[Any]]], walked: int, about: About
+    ) -> tuple[list[int], Callable[[], object]]:
+        """The words STACKS of a loop (see `rows`) that collects such slices and walks along so many stacks; and what makes the
+        object that makes room, for each instance."""
+        raise NotImplementedError
+
+    def part(self, itemsize: int) -> Step:
+        """A step that finds one slice of a stack of stacks with slices of so many bytes. Operands: the pair of numbers, the word
+        with the address of the long stack, the cell of the slice."""
+        raise NotImplementedError
+
+    def leaving(self, cell: Any, spec: TensorSpec, shape: tuple[int, ...], is_nested: bool) -> Any:
+        """A function that gives the stack whose cell is `cell` as an array of its own. `shape` is that of a slice, or where it
+        `is_nested` of the slices of a slice; `spec` is that of a slice."""
+        raise NotImplementedError
+
+    def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
+        """A function that puts an array into a cell, and gives what has to stay as long as it is read."""
         raise NotImplementedError
 
     @abstractmethod

@@ -24,15 +24,27 @@ class Chain:
         self._is_made_again = is_made_again
         self._acts = bool(graph.effects & (WRITES | IO))
         self._effect: list[int] = []  # the last unit with an effect
+        self._print: list[int] = []  # the last one that prints
         self._check: list[int] = []  # the last one that only checks
         self._raising: list[int] = []  # later units that may raise
 
-    def add_effect(self, unit: int, is_check: bool = False) -> None:
+    def add_effect(self, unit: int, is_check: bool = False, prints: bool = False) -> None:
         """Add a unit with an effect; `is_check`: only that of raising where something does not hold."""
-        self.links[unit] = [*self._effect, *self._check, *self._raising]
+        self.links[unit] = [*self._effect, *self._print, *self._check, *self._raising]
         self._effect, self._raising = [unit], []
         if is_check:
             self._check = [unit]
+        if prints:
+            self._print = [unit]
+
+    def add_printing(self, unit: int) -> None:
+        """Add a native unit that prints, and may raise: texts keep their order, and what might end the run comes before them.
+
+        A run that is made again leaves out what was printed, so that this may come before assignments.
+        """
+        self.links[unit] = [*self._print, *self._check, *self._raising]
+        self._print = self._check = [unit]
+        self._raising.append(unit)
 
     def add_raising(self, unit: int) -> None:
         """Add a unit without effects that may raise."""

@@ -7,7 +7,7 @@ needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from graphad.compiler.backend import Backend
@@ -29,16 +29,18 @@ from graphad.compiler.units import (
     Unit,
     has_unit_axis,
     is_contiguous,
+    is_stack,
     op_writes,
     turned,
     view_of,
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product
+from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import gives_result, only_checks
+from graphad.graph.walk import acts, gives_result, only_speaks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 
@@ -86,7 +88,7 @@ class Lowered:
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
         self._forms: dict[Any, Any] = {}
         self._simple_handles = not any(
-            node.op.structured and node.op.effects and not only_checks(node.op) for node in graph.nodes
+            node.op.structured and node.op.effects and not only_speaks(node.op) for node in graph.nodes
         )
         for value in range(graph.first_node_value):
             if is_definite(self.specs[value].dims):
@@ -127,7 +129,7 @@ class Lowered:
 
     def _node(self, node: Node) -> None:
         op = node.op
-        if op.effects and not self._checks(node):
+        if op.effects and not self._speaks(node):
             self._effect(node)
             return
         if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
@@ -159,7 +161,10 @@ class Lowered:
             return
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
-        if op.effects:  # a loop or a cond with checks that has no native form
+        if op.prints:
+            self.chain.add_printing(self._call(node).index)
+            return
+        if op.effects:  # a loop or a cond with checks or prints that has no native form
             self._effect(node)
             self.units[-1].why = why
             return
@@ -167,15 +172,17 @@ class Lowered:
         unit.why = why
         self.chain.add_raising(unit.index)
 
-    def _checks(self, node: Node) -> bool:
-        """Whether a node's only effect is that it may raise, and it can be part of a run that is made again then.
+    def _speaks(self, node: Node) -> bool:
+        """Whether a node's only effects are that it may raise and print, and it can be part of a run that is made again then.
 
         It is an effect still, a step in Python, where it turns out to have no native form.
         """
-        if not self._has_routines or not only_checks(node.op):
+        if not self._has_routines or not only_speaks(node.op):
             return False
         if node.op.structured:
             return True
+        if node.op.prints:
+            return self._has_calls and self._can_call(node)
         form = self._lower(node)
         return isinstance(form, forms.Holds) and self.backend.has_routine(form, ["bool"], [0])
 
@@ -257,7 +264,7 @@ class Lowered:
             if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
                 self._assigned[value] = _UNKNOWN
         unit = self._host(node)
-        self.chain.add_effect(unit.index, only_checks(op))
+        self.chain.add_effect(unit.index, _only_checks(op), bool(op.effects & IO))
 
     def _host(self, node: Node) -> Unit:
         unit = self._unit(HOST, node.inputs)
@@ -311,11 +318,9 @@ class Lowered:
 
         op: Any = node.op
         values = [*node.inputs]
-        why = self._unknown(node)
+        why = self._unknown(node, self._stacks(node))
         if why:
             return why
-        if op.n_ys and not op.n_xs and (op.steps is None or op.test is not None):
-            return "how many slices it collects is only known when it ends"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
         repeat = native_form(op, self.options, self.backend, has_routines)
         if isinstance(repeat, str):
@@ -323,7 +328,7 @@ class Lowered:
         places = op.inputs
         limit, carry = values[0], places.carries(values)
         rest = [
-            value if is_contiguous(self.sites[value]) else self._plain(value)
+            value if value not in self.sites or is_contiguous(self.sites[value]) else self._plain(value)
             for value in (*places.invariants(values), *places.xs(values))
         ]
         known = self.number(limit)
@@ -332,13 +337,14 @@ class Lowered:
         unit.scalars = [] if known is None else [known]
         unit.reads = [
             *([] if known is not None else [self.sites[limit]]),
-            *[self.sites[value] for value in (*carry, *rest)],
+            *[self.site(value) for value in (*carry, *rest)],
         ]
         for value in node.outputs:
             unit.writes.append(value)
             self.maker[value] = unit.index
-            self._own(value)
-        self.chain.add_answering(unit.index, bool(node.op.effects))
+            if is_definite(self.specs[value].dims):
+                self._own(value)
+        self._ordered(unit, node.op)
         return ""
 
     def _branch(self, node: Node) -> str:
@@ -358,12 +364,32 @@ class Lowered:
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
-        self.chain.add_answering(unit.index, bool(node.op.effects))
+        self._ordered(unit, node.op)
         return ""
 
-    def _unknown(self, node: Node) -> str:
-        """Which value of a node has no place of known size."""
+    def _ordered(self, unit: Unit, op: Op) -> None:
+        """The order of a loop or cond that has a native form among what checks and prints."""
+        if acts(op):
+            self.chain.add_printing(unit.index)
+        else:
+            self.chain.add_answering(unit.index, bool(op.effects))
+
+    def _stacks(self, node: Node) -> set[int]:
+        """The stacks of a loop op, of a length that only the run knows, which a native loop may walk along or collect."""
+        op: Any = node.op
+        if not self.backend.has_growing:
+            return set()
+        slices = list(zip(op.inputs.xs(node.inputs), op.operands.xs(op.body.inputs), strict=True))
+        ys = zip(op.outputs.ys(node.outputs), op.results.ys(op.body.output_specs), strict=True)
+        uniform = op.n_ys if op.uniform < 0 else op.uniform
+        slices += [(y, each) for k, (y, each) in enumerate(ys) if k >= uniform or is_definite(each.dims)]
+        return {value for value, each in slices if is_stack(self.specs[value], each)}
+
+    def _unknown(self, node: Node, stacks: Collection[int] = ()) -> str:
+        """Which value of a node has no place of known size; `stacks` have places that the run finds."""
         for value in (*node.inputs, *node.outputs):
+            if value in stacks:
+                continue
             spec = self.specs[value]
             if not is_definite(spec.dims) or (value < node.start and value not in self.sites):
                 what = "an operand" if value < node.start else "a result"
@@ -469,3 +495,8 @@ class Lowered:
         else:
             unit.results[value] = form.combine
         return True
+
+
+def _only_checks(op: Op) -> bool:
+    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
+    return only_speaks(op) and not acts(op)

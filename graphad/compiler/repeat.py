@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
-from graphad.compiler.units import CALL, LOOP, NATIVE, Partition, Unit, loop_of, why_in_python
+from graphad.compiler.units import CALL, LOOP, NATIVE, REPEAT, Partition, Unit, loop_of, why_in_python
 from graphad.core.shapes import format_dims, is_definite
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
@@ -35,6 +35,7 @@ class Repeat(Struct):
       stacked: Roots of the body whose storage is the slice of a y: root -> y.
       early: ys that are copied at the start of a round: y -> value.
       late: ys that are copied at the end of a round: y -> value.
+      parts: ys whose slices are stacks of unknown length, which loops in the round collect: y -> value.
     """
 
     op: Any
@@ -44,6 +45,7 @@ class Repeat(Struct):
     stacked: dict[int, int] = {}
     early: dict[int, int] = {}
     late: dict[int, int] = {}
+    parts: dict[int, int] = {}
 
     @property
     def partitions(self) -> list[Partition]:
@@ -63,8 +65,9 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
         for unit in part.units:
             if unit.kind not in NATIVE:
                 return why_in_python(part, unit)
-        for spec in part.specs:
-            if not is_definite(spec.dims):
+        known = {*_collected(part), *(op.operands.xs if part is body else ())}
+        for value, spec in enumerate(part.specs):
+            if not is_definite(spec.dims) and value not in known:
                 return f"a value of its rounds has shape {format_dims(spec.dims)}, of which only the run knows all sizes"
     if not _pays(parts):
         called = [why_in_python(part, unit) for part in parts for unit in part.units if unit.kind == CALL]
@@ -74,6 +77,7 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
         mine, theirs = spec.dims or (), body.specs[value].dims or ()
         if (
             len(mine) != len(theirs)
+            or not is_definite(theirs)
             or not all(map(same_size, mine, theirs))
             or spec.dtype is not body.specs[value].dtype
         ):
@@ -82,6 +86,8 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
         return "a kernel of its test gives nothing"
     found = Repeat(op, body, test, [COPIED] * op.n_carry)
     _place_ys(found)
+    if len({*found.parts.values()} & _collected(body)) < len(found.parts):
+        return "it collects a stack of unknown length that no loop of the same round collects, or one twice"
     _choose_ways(found)
     return found
 
@@ -102,7 +108,7 @@ def _count(parts: Sequence[Partition]) -> tuple[int, int]:
     calls = nodes = 0
     for unit in [unit for part in parts for unit in part.units]:
         if unit.kind == CALL:
-            calls += 1
+            calls += not unit.nodes[0].op.prints  # which would be called anyway
             continue
         nodes += len(unit.nodes) + sum([len(stage.nodes) for stage in unit.stages])
         if unit.branch is not None:
@@ -111,8 +117,9 @@ def _count(parts: Sequence[Partition]) -> tuple[int, int]:
     return calls, nodes
 
 
-def _root(part: Partition, value: int) -> int:
-    return part.sites[value].root
+def _collected(part: Partition) -> set[int]:
+    """What the loops of a round collect."""
+    return {value for unit in part.units if unit.kind == REPEAT for value in unit.writes}
 
 
 def _makers(part: Partition) -> dict[int, int]:
@@ -123,8 +130,10 @@ def _place_ys(found: Repeat) -> None:
     part = found.body
     makers = _makers(part)
     for y, value in enumerate(found.op.results.ys(part.outputs)):
-        root = _root(part, value)
-        if root not in makers:
+        root = part.site(value).root
+        if not is_definite(part.specs[value].dims):
+            found.parts[y] = value
+        elif root not in makers:
             found.early[y] = value
         elif root in found.stacked:
             found.late[y] = value
@@ -135,7 +144,7 @@ def _place_ys(found: Repeat) -> None:
 def _choose_ways(found: Repeat) -> None:
     part, n = found.body, found.op.n_carry
     makers = _makers(part)
-    roots = [_root(part, value) for value in part.outputs[:n]]
+    roots = [part.site(value).root for value in part.outputs[:n]]
     end = len(part.units)
     last_read = dict.fromkeys(range(n), -1)
     for position, unit in enumerate(part.units):

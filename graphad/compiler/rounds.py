@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.rows import MOST, MOVE, MOVE_WORDS, MOVES, REVERSE, STEPS, TOO_LONG, WRONG_STEPS
+from graphad.compiler.rows import (
+    CELL_ADDRESS,
+    MOST,
+    MOVE,
+    MOVE_WORDS,
+    MOVES,
+    REVERSE,
+    STEPS,
+    TOO_LONG,
+    WRONG_STEPS,
+)
 
 SMAX = "declare i64 @llvm.smax.i64(i64, i64)"
 
@@ -30,7 +40,20 @@ class Moves:
             back = f.choose(
                 f.test("ne", self._backwards, 0), "i64", f.emit(f"mul i64 {self._last}, {stride}"), 0
             )
-            f.do(f"store i64 {f.emit(f'sub i64 {f.word(row, 1)}, {back}')}, ptr {target}, align 8")
+            base, cell = f.slot("i64", f.word(row, 1)), f.pointer(row, 3)
+            with f.when(f.test("ne", cell, "null", "ptr")):
+                base.set(f.emit(f"add i64 {base.get()}, {f.word(cell, CELL_ADDRESS)}"))
+            f.do(f"store i64 {f.emit(f'sub i64 {base.get()}, {back}')}, ptr {target}, align 8")
+
+    def follow(self, count: str) -> None:
+        """After `count` rounds of a loop that runs forwards, its stacks lie elsewhere."""
+        f = self._function
+        for target, row in self._rows():
+            cell = f.pointer(row, 3)
+            with f.when(f.test("ne", cell, "null", "ptr")):
+                base = f.emit(f"add i64 {f.word(row, 1)}, {f.word(cell, CELL_ADDRESS)}")
+                value = f.emit(f"add i64 {base}, {f.emit(f'mul i64 {count}, {f.word(row, 2)}')}")
+                f.do(f"store i64 {value}, ptr {target}, align 8")
 
     def advance(self) -> None:
         """Each word becomes the address of the next slice."""

@@ -7,7 +7,7 @@ device with a driver a launch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -35,6 +35,13 @@ class Pointer(NamedTuple):
     inner: int
 
 
+class Owned(NamedTuple):
+    """The word at `word` of a step is the address of the object that `make()` gives, one for each instance, which keeps it."""
+
+    word: int
+    make: Callable[[], object]
+
+
 class About(NamedTuple):
     """What errors of a row say: its ops, with the loops around them, and the user's line."""
 
@@ -46,7 +53,7 @@ class Row(NamedTuple):
     """One row of a plan, of a parallel region, or of a table that a step walks itself.
 
     `tables` are (word, rows): that word of the step is the address of a table of these rows. A row in a table whose `about` is
-    None belongs to the step that walks the table.
+    None belongs to the step that walks the table. `owned` are objects of Python that it calls.
     """
 
     function: int
@@ -56,6 +63,7 @@ class Row(NamedTuple):
     tables: Sequence[tuple[int, Sequence[Row]]] = ()
     pointers: Sequence[Pointer] = ()
     about: About | None = None
+    owned: Sequence[Owned] = ()
 
 
 class Step(NamedTuple):
@@ -84,10 +92,48 @@ class Step(NamedTuple):
     COUNT,
     MOVES,
     POLL,
-) = range(14)
-# Then a (target, base, stride) for each of the MOVES: before the first round the word at `target` becomes `base` (its last slice
-# when the loop runs backwards), after each round it advances by `stride`.
-MOVE = 14
-MOVE_WORDS = 3
+    STACKS,
+) = range(15)
+# Then a (target, base, stride, cell) for each of the MOVES: before the first round the word at `target` becomes `base` (its last
+# slice when the loop runs backwards), after each round it advances by `stride`. Where `cell` is not 0, `base` is counted from the
+# address that is there.
+MOVE = 15
+MOVE_WORDS = 4
 TOO_LONG = 77  # status: more rounds than the stacks have slices
 WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was made for
+
+# A stack of which only the run knows how many slices it has is found by a cell of words in the workspace: the address of its
+# first slice and the number of its slices. If its slices are stacks of several lengths, they are pairs of numbers: the first
+# slice, and how many, of one long stack, whose address is at CELL_LONG. CELL_WRITTEN is how many of them have been written.
+CELL_ADDRESS, CELL_SLICES, CELL_LONG, CELL_WRITTEN = range(4)
+CELL_BYTES = 32
+PAIR_BYTES = 16
+
+# At word STACKS of a loop's block, if that is not 0, begins what it needs for such stacks: the functions of the interpreter, and
+# the object that makes room. CAPACITY is for how many slices there is room; WANTED, for how many there has to be; END, the most
+# rounds there are. There are NEED slices, or as many as the limit, or as there were rounds, or as the cell at LIKE has. Slices
+# that no round writes are zeros; with TESTED there may be some although the limit says no. Where slices are added to those of
+# earlier runs, USED points to how many there are, and PAIR to where the pair for this run belongs. FIRST and SLICES are those of
+# this run.
+(
+    S_API,
+    S_OWNER,
+    S_CAPACITY,
+    S_WANTED,
+    S_END,
+    S_NEED,
+    S_LIKE,
+    S_TESTED,
+    S_USED,
+    S_PAIR,
+    S_FIRST,
+    S_SLICES,
+    S_GROWN,
+    S_WALKED,
+) = range(14)
+# Then for each of the GROWN stacks its memory, the bytes of a slice, its cell, and where else its address belongs (or 0), and the
+# cell of each of those that are WALKED.
+GROW = 14
+GROW_WORDS = 4
+G_MEMORY, G_BYTES, G_CELL, G_LONG = range(4)
+NEED_LIMIT, NEED_ROUNDS = -1, -2

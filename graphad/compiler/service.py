@@ -139,10 +139,23 @@ class CompileService:
         except OSError as error:
             self._give_up(f"cannot be started ({error})")
             return False
+        is_late = threading.Event()
+
+        def expire() -> None:
+            is_late.set()
+            process.kill()
+
+        timer = threading.Timer(HANDSHAKE, expire)
+        timer.daemon = True
+        reader = threading.Thread(
+            target=self._listen, args=(process, timer, is_late), name="graphad-compile-reader", daemon=True
+        )
+        if not (forks.started(timer) and forks.started(reader)):
+            timer.cancel()
+            _end(process)
+            self._give_up("cannot be listened to (no further thread can be started)")
+            return False
         self._process, self._sent = process, 0
-        threading.Thread(
-            target=self._listen, args=(process,), name="graphad-compile-reader", daemon=True
-        ).start()
         return True
 
     def _send(self, message: dict[str, str]) -> None:
@@ -172,17 +185,10 @@ class CompileService:
 
     # -- the reader thread --
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Read answers until the worker ends; then decide what to do."""
-        is_late = threading.Event()
-
-        def expire() -> None:
-            is_late.set()
-            process.kill()
-
-        timer = threading.Timer(HANDSHAKE, expire)
-        timer.daemon = True
-        timer.start()
+    def _listen(
+        self, process: subprocess.Popen[bytes], timer: threading.Timer, is_late: threading.Event
+    ) -> None:
+        """Read answers until the worker ends, by `timer` unless it says hello; then decide what to do."""
         assert process.stdout is not None
         is_over = False
         try:  # in any case the waiting threads must be woken

@@ -106,6 +106,15 @@ class Partition(Struct):
 
         return [unit.loop for unit in with_kernels(self.units) if unit.loop is not None]
 
+    def site(self, value: int) -> Site:
+        """The site of a value; one whose sizes only the run knows is only passed on as a whole."""
+        site = self.sites.get(value)
+        return Site(value, (), ()) if site is None else site
+
+    def is_known(self, site: Site) -> bool:
+        """Whether the sizes of what is kept there are known before a run."""
+        return is_definite(self.specs[site.root].dims)
+
     def last_uses(self) -> dict[int, int]:
         """For each root that a unit makes, the position of the last unit that needs it, for outputs that behind the last unit."""
         last: dict[int, int] = {}
@@ -116,7 +125,7 @@ class Partition(Struct):
                 if site.root in last:
                     last[site.root] = at
         for value in self.outputs:
-            root = self.sites[value].root
+            root = self.site(value).root
             if root in last:
                 last[root] = len(self.units)
         return last
@@ -127,6 +136,17 @@ def loop_of(unit: Unit) -> Loop:
     if unit.loop is None or isinstance(unit.loop, Nest):
         raise InternalError(f"partition: a {unit.kind} unit is not one loop")
     return unit.loop
+
+
+def is_stack(spec: TensorSpec, each: TensorSpec) -> bool:
+    """Whether a value is a stack of unknown length of slices like `each`, or one of stacks of several lengths."""
+    if spec.dims is None or each.dims is None or len(spec.dims) != len(each.dims) + 1:
+        return False
+    length, mine, theirs = spec.dims[0], spec.dims[1:], each.dims
+    if is_definite(theirs):
+        return length is None and is_definite(mine) and all(map(same_size, mine, theirs))
+    inner = theirs[0] is None and mine[0] is None and is_definite(theirs[1:]) and is_definite(mine[1:])
+    return inner and all(map(same_size, mine[1:], theirs[1:]))
 
 
 def op_writes(node: Node) -> bool:

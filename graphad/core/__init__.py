@@ -6,7 +6,7 @@ The modules by subject:
 
     values                dtypes, dims, dimension, shapes, spec, tensor, indexed_slices, sparse, device,
                           floatx
-    ops                   op, interning, inputs, schema, references, row_access, kinds, registry, annotations
+    ops                   op, composed, interning, inputs, schema, references, row_access, kinds, registry, annotations
     the door              levels, bind, scopes, leaving, convert, conversions, names
     nests                 nest, nests, composites
     parts of models       trackable, registered, configured, tree
@@ -14,5 +14,5 @@ The modules by subject:
     errors                errors, escapes, refusal, blame, frames, recursion, tracebacks
     arrays                arrays, ieee, dlpack, owners, pages
     threads, forks        forks, turns, collector, memo
-    settings and output   flags, logs, progress, html, version
+    settings and output   flags, logs, printed, progress, html, version
 """

@@ -48,6 +48,15 @@ def in_child(work: Callable[[], None]) -> Callable[[], None]:
     return work
 
 
+def started(thread: threading.Thread) -> bool:
+    """Start a thread of graphad's own; False where there can be none: a limit of the system, or the interpreter ends."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
 # Held by graphad's own threads while they import modules and fill tables.
 settled = awaited()
 

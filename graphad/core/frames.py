@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -223,7 +224,29 @@ def why_unconverted() -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
-    reason = unconverted.get(frame.f_code) if frame is not None else None
-    if frame is None or reason is None:
+    if frame is None:
         return ""
-    return f" AutoGraph could not transform {frame.f_code.co_name} and ran it as it is: {reason}."
+    name = frame.f_code.co_name
+    reason = unconverted.get(frame.f_code)
+    if reason is not None:
+        return f" AutoGraph could not transform {name} and ran it as it is: {reason}."
+    if not _is_called_by_python(frame):
+        return ""
+    return (
+        f" {name} is called by Python itself, where an object is made or an attribute, item or operator asked for, and is not "
+        "converted: make it a method with a name of its own, or decorate it with tf.function."
+    )
+
+
+def _is_called_by_python(frame: FrameType) -> bool:
+    """Whether a frame is that of a property or of a special method, which no line of the user's calls by name."""
+    code = frame.f_code
+    if code.co_name.startswith("__") and code.co_name.endswith("__"):
+        owner = code.co_qualname.rpartition(".")[0]
+        return code.co_name != "__call__" and owner != "" and not owner.endswith("<locals>")
+    if code.co_argcount != 1:
+        return False
+    import inspect  # slow to import
+
+    found = inspect.getattr_static(type(frame.f_locals.get(code.co_varnames[0])), code.co_name, None)
+    return isinstance(found, property | functools.cached_property)

@@ -146,19 +146,49 @@ def is_followed(x: Handle | Tensor) -> bool:
     return any(recorder.follows(x) for recorder in _hearing())
 
 
-@contextmanager
-def entered(level: Any) -> Iterator[Any]:
-    """Make `level` the top level inside the block."""
-    before = current()
-    _level.set(level)
-    if level is not None:
-        level.entries += 1
-    try:
-        yield level
-    finally:
-        if level is not None:
-            level.entries -= 1
-        _level.set(None if _is_idle(before) else before)
+class entered:
+    """Make `level` the top level inside the block.
+
+    A signal handler may raise between any two calls: an interrupt before the block leaves the level of before.
+    """
+
+    __slots__ = ("_before", "_level")
+
+    def __init__(self, level: Any) -> None:
+        self._level = level
+
+    def __enter__(self) -> Any:
+        level, before = self._level, current()
+        self._before = before
+        try:
+            _level.set(level)
+            if level is not None:
+                level.entries += 1
+        except BaseException:
+            _level.set(before)
+            raise
+        return level
+
+    def __exit__(self, *error: object) -> None:
+        before = self._before
+        if self._level is not None:
+            self._level.entries -= 1
+        _level.set(before)
+        if before is not None and _is_idle(before):
+            _level.set(None)
+
+
+def leave_traces(before: Any) -> None:
+    """After an error: return to the level of before, if a trace that has begun since was not left.
+
+    An interrupt may come when a block ends, before anything was restored.
+    """
+    level = _level.get()
+    while level is not None and level is not before:
+        if getattr(level, "is_trace", False):
+            _level.set(before)
+            return
+        level = level.below
 
 
 def make_top(level: Any) -> None:

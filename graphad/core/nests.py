@@ -78,15 +78,11 @@ def _sorted_keys(x: Any) -> list[Any]:
 
 
 def _like_mapping(x: Any, new: dict[Any, Any]) -> Any:
-    ordered = [(key, new[key]) for key in x]
+    ordered = {key: new[key] for key in x}
     if hasattr(x, "default_factory"):
         return type(x)(x.default_factory, ordered)
     try:
-        return type(x)(ordered)
-    except TypeError:
-        pass
-    try:
-        return type(x)(dict(ordered))
+        return type(x)(ordered)  # a dict, and not its items, which some classes count as values
     except TypeError as cause:
         raise ArgumentTypeError(
             f"nest: a {type(x).__name__} cannot be made of other values: its class takes no dict; use a dict."

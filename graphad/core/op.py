@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Value,
         VjpContext,
     )
+    from graphad.core.composed import Composed
     from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
 
@@ -50,34 +51,16 @@ P = TypeVar("P", bound="Op")
 T = TypeVar("T")
 
 
-class Composed:
-    """Ops that together replace an op that was removed.
-
-    Attributes:
-      nodes: (op, its operands). Operands are numbered: first the inputs, then the outputs of the nodes.
-      outputs: Which outputs of the last node are the outputs of the removed op; None for all.
-    """
-
-    __slots__ = ("nodes", "outputs")
-
-    def __init__(
-        self, nodes: Sequence[tuple[Op, tuple[int, ...]]], outputs: tuple[int, ...] | None = None
-    ) -> None:
-        self.nodes = nodes
-        self.outputs = outputs
-
-
 class Op(metaclass=OpType):
     """Base class of all ops. See the module docstring; rules are listed here in the order of use.
 
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
-      quick: For eager speed: computes the value from eager inputs that need no further check; returns None to take the usual
-      way.
-      quick_vjp: The same for `vjp`: computes the cotangents from NumPy's value of that of the one output, where nothing follows
-      what the rule computes.
+      quick: For eager speed: the value from eager inputs that need no further check; None to take the usual way.
+      quick_vjp: The same for `vjp`: the cotangents from NumPy's value of that of the one output, where nothing follows them.
       pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
       holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
+      pulls_by_rule: No graphs, masks or `pull_into` beside its rule; computed.
       touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
@@ -94,8 +77,7 @@ class Op(metaclass=OpType):
       extension: Its `eval` or its derivative is a user's function, whose errors are the user's.
       foreign: Its derivative is the user's own: it may raise, and need not be linear. Such an op keeps its outputs.
       gradless: The reason why there is no derivative; None if there is one.
-      attributes: The names of the attributes, in order.
-      declared: Their types, as written in the class; see `core/schema.py`.
+      attributes, declared: The names of the attributes, in order; their types, as in the class (`core/schema.py`).
       defaults: The values of those that need not be given.
       op_class: The class itself; for the class that `refers` derives, the original class.
       refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
@@ -111,6 +93,7 @@ class Op(metaclass=OpType):
       stores: It assigns its second input to the variable that is its first.
       sets: The same, where a plan must ask its `eval` to do so.
       checks: Its only effect is that it may raise.
+      prints: Its only effect is what it prints, which a run that is made again leaves out (`core/printed.py`).
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
@@ -158,6 +141,7 @@ class Op(metaclass=OpType):
     stores: ClassVar[bool] = False
     sets: ClassVar[bool] = False
     checks: ClassVar[bool] = False
+    prints: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
@@ -186,6 +170,7 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
+    pulls_by_rule: ClassVar[bool] = True
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -330,6 +315,14 @@ class Op(metaclass=OpType):
         """
         return None
 
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
+
+        Args:
+          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
+        """
+        return self
+
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:
         """For an op that gives the value of the variable that is its first input and then adds a constant to it: the op that
@@ -440,6 +433,7 @@ def define(cls: O) -> O:
     made.op_class = made
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
+    made.pulls_by_rule = not (made.structured or made.masks or made.pull_into is not None)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

@@ -314,6 +314,11 @@ class Tensor(Arithmetic):
             "one, or a Variable's `v[...].assign(...)`."
         )
 
+    def __delitem__(self, key: int) -> NoReturn:
+        raise ArgumentTypeError(
+            f"'{type(self).__name__}' object doesn't support item deletion; use tf.concat of slices, or tf.boolean_mask."
+        )
+
 
 def _leaving(way: str, give: Callable[[Any], Any]) -> Any:
     """A method that gives the number of a tensor to Python."""

@@ -31,8 +31,10 @@ from graphad.core.errors import (
     UnconvertibleError,
 )
 from graphad.core.flags import flags
+from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy, chain, current, entered, note_exit, trace_in_progress
 from graphad.core.names import current_scope
+from graphad.core.op import Op
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import (
@@ -337,7 +339,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
 
     def __repr__(self) -> str:
         text = repr(self.data) if self.data.shape else str(self.data)
-        gap = "\n" if len(self.data.shape) > 1 else ""
+        gap = "\n" if "\n" in text else ""
         return f"<tf.Variable '{self.name}' shape={format_dims(self.dims)} dtype={self.dtype.name}, numpy={gap}{text}>"
 
     def _repr_html_(self) -> str:
@@ -370,7 +372,12 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         Returns: The variable itself, which can be used as a tensor.
         Raises: InvalidArgumentError (a ValueError): another dtype, or a shape that is not allowed.
         """
-        bind(ASSIGN, self, self._fitting(value))
+        value = self._fitting(value)
+        if busy() is None and type(value) is EagerTensor and not self.away:
+            with self.guard or guard_of(self):
+                self.data = value.data
+        else:
+            bind(ASSIGN, self, value)
         return self if read_value else None
 
     @overload
@@ -389,11 +396,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable | None:
         """Add `delta` atomically; see `assign`."""
-        delta = self._operand(delta)  # may run a user's code, so not under the guard
-        with self.guard or self._first_guard():
-            value = bind(READ, self)
-            self._check_update(value, delta)
-            bind(ASSIGN, self, self._fitting(bind(ADD, value, delta)))
+        self._update(ADD, np.add, delta)
         return self if read_value else None
 
     @overload
@@ -412,12 +415,24 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Variable | None:
         """Subtract `delta` atomically; see `assign`."""
-        delta = self._operand(delta)
+        self._update(SUB, np.subtract, delta)
+        return self if read_value else None
+
+    def _update(self, op: Op, formula: Callable[[Any, Any], Any], delta: Any) -> None:
+        """Assign what `op` gives for the value and `delta`; `formula` is the same for arrays of one shape and dtype."""
+        delta = self._operand(delta)  # may run a user's code, so not under the guard
         with self.guard or self._first_guard():
+            if busy() is None and type(delta) is EagerTensor and not self.away:
+                x, y = self.data, delta.data
+                if x.shape == y.shape and x.dtype is y.dtype and x.dtype.kind in "ficu":
+                    try:
+                        self.data = formula(x, y)
+                        return
+                    except SHORT_WAY_ENDS:
+                        pass
             value = bind(READ, self)
             self._check_update(value, delta)
-            bind(ASSIGN, self, self._fitting(bind(SUB, value, delta)))
-        return self if read_value else None
+            bind(ASSIGN, self, self._fitting(bind(op, value, delta)))
 
     def _check_update(self, value: Tensor, delta: Tensor) -> None:
         mine, given = value.dims, delta.dims
@@ -473,6 +488,9 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
             "'ResourceVariable' object does not support item assignment; use v[...].assign(value)."
         )
 
+    def __delitem__(self, key: int) -> NoReturn:
+        raise ArgumentTypeError("'ResourceVariable' object doesn't support item deletion; use v.assign(...).")
+
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __copy__(self) -> Variable:
@@ -518,8 +536,6 @@ for _symbol, _slot, _method in (
     ("-=", "__isub__", "assign_sub"),
     ("*=", "__imul__", "assign"),
     ("/=", "__itruediv__", "assign"),
-    ("//=", "__ifloordiv__", "assign"),
-    ("%=", "__imod__", "assign"),
     ("**=", "__ipow__", "assign"),
 ):
     setattr(Variable, _slot, _refused(_symbol, _method))

@@ -6,7 +6,6 @@ traces and batch levels see one op.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
@@ -172,7 +171,9 @@ class ConcreteFunction:
 
     def __deepcopy__(self, memo: Any) -> ConcreteFunction:
         """The same graph with copies of the variables and tensors it captured."""
-        return self._with_captures(copy.deepcopy(self.captured_inputs, memo))
+        from copy import deepcopy  # whose caller has it
+
+        return self._with_captures(deepcopy(self.captured_inputs, memo))
 
     def _with_captures(self, captures: Sequence[Any]) -> ConcreteFunction:
         made = ConcreteFunction(
@@ -196,7 +197,7 @@ class ConcreteFunction:
 
     def named(self, arguments: Arguments) -> ConcreteFunction:
         """The same trace with the tensor names of `arguments`."""
-        made = copy.copy(self)
+        made = self._with_captures(self.captured_inputs)
         made.arguments = self.arguments.named(arguments.names)
         return made
 

@@ -5,7 +5,6 @@ Variables may be made in the first call only; the function is then traced twice,
 
 from __future__ import annotations
 
-import copy
 import functools
 import importlib
 import weakref
@@ -28,7 +27,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line
-from graphad.core.levels import busy, entered, trace_in_progress
+from graphad.core.levels import busy, entered, leave_traces, trace_in_progress
 from graphad.core.recursion import explained_recursion
 from graphad.core.tensor import EagerTensor, Handle
 from graphad.core.tracebacks import for_user
@@ -178,9 +177,11 @@ class Function(Printed, Generic[P, R]):
 
     def __deepcopy__(self, memo: Any) -> Function[P, R]:
         """The method of the copied object, else a function of the copied Python function, without traces."""
+        from copy import deepcopy  # whose caller has it
+
         if self._instance is not None:
-            return getattr(copy.deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
-        again: Any = _again(copy.deepcopy(self._python, memo), *self._options)
+            return getattr(deepcopy(self._with_self(())[0], memo), self._attribute)  # type: ignore[no-any-return]
+        again: Any = _again(deepcopy(self._python, memo), *self._options)
         return again  # type: ignore[no-any-return]
 
     def __copy__(self) -> Function[P, R]:
@@ -197,6 +198,7 @@ class Function(Printed, Generic[P, R]):
     # -- calling -----------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        level = busy()
         try:
             if not kwargs:
                 key = []
@@ -211,14 +213,17 @@ class Function(Printed, Generic[P, R]):
                     if found is not None and not flags.run_functions_eagerly:
                         self._quick_calls += 1
                         run, captures, jit, guards, results, concrete = found
-                        if busy() is not None:  # a tape, which sees the call as an op
+                        if level is not None:  # a tape, which sees the call as an op
                             return concrete.call_flat(args)  # type: ignore[no-any-return]
                         outputs = run([x.data for x in args] + captures, jit, guards)  # type: ignore[attr-defined]
                         if results.is_one:
                             return EagerTensor(outputs[0])  # type: ignore[return-value]
                         return results.build([EagerTensor(y) for y in outputs])  # type: ignore[no-any-return]
             return self._call(args, kwargs)  # type: ignore[no-any-return]
-        except Exception as error:  # raised on, with a traceback that ends in the user's code
+        except BaseException as error:  # raised on, with a traceback that ends in the user's code
+            leave_traces(level)
+            if not isinstance(error, Exception):
+                raise
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

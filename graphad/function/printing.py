@@ -103,8 +103,10 @@ def line(signature: Signature, arguments: Arguments, results: TensorSpec) -> str
 
 
 def listing(concretes: Sequence[Any], verbose: bool) -> str:
-    """The signatures of several traces, separated by empty lines."""
-    return "\n\n".join([concrete.pretty_printed_signature(verbose) for concrete in concretes])
+    """The signatures of several traces: blocks separated by empty lines, or one a line."""
+    return ("\n\n" if verbose else "\n").join(
+        [concrete.pretty_printed_signature(verbose) for concrete in concretes]
+    )
 
 
 def counted(number: int, what: str) -> str:

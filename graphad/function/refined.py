@@ -21,7 +21,8 @@ from graphad.graph.ir import Graph
 from graphad.graph.walk import expanded_nodes
 from graphad.ops.array import ensure_shape
 from graphad.ops.array.sizes import known_value
-from graphad.trace.specialise import KNOWN_LIMIT, specialise
+from graphad.trace.known import KNOWN_LIMIT
+from graphad.trace.specialise import specialise
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array

@@ -124,6 +124,8 @@ class Context:
 
 def add_bars(a: Any, b: Any) -> Any:
     """The sum of two cotangents; None is zero."""
+    if type(a) is EagerTensor and type(b) is EagerTensor:
+        return add(a, b)
     if a is None:
         return b
     if b is None:
@@ -179,7 +181,8 @@ def backward(
             bar = bars.pop(mark, None)
             if bar is None:
                 continue
-            own.discard(mark)
+            if own:
+                own.discard(mark)
             if mark in wanted:
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
@@ -196,15 +199,18 @@ def backward(
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
-        context.is_masked = is_masked = bool(masked) and out_marks[0] in masked
-        if masked and len(out_marks) > 1:
-            context.is_masked = _are_masked(masked, out_marks, y_bars)
-        context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
-        into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
-        if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
-            if is_masked:
-                masked.add(marks[0])
-            continue
+        by_rule = op.pulls_by_rule and not masked
+        is_masked = False
+        if not by_rule:
+            context.is_masked = is_masked = out_marks[0] in masked
+            if len(out_marks) > 1:
+                context.is_masked = _are_masked(masked, out_marks, y_bars)
+            context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
+            into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
+            if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
+                if is_masked:
+                    masked.add(marks[0])
+                continue
         try:
             x_bars: Any = None
             if has_data and op.quick_vjp is not None:
@@ -214,12 +220,17 @@ def backward(
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
-        if is_masked or op.masks or op.structured:
+        if not by_rule and (is_masked or op.masks or op.structured):
             x_bars = _after_masks(context, is_masked, y_bars, x_bars, masked)
         for mark, bar in zip(marks, x_bars, strict=True):
             if bar is not None and mark is not None:
                 before = bars.get(mark)
-                bars[mark] = bar if before is None else add_bars(before, bar)
+                if before is None:
+                    bars[mark] = bar
+                    if by_rule:
+                        continue
+                else:
+                    bars[mark] = add_bars(before, bar)
                 if is_free and (before is not None or op.pull_into is not None):
                     own.add(mark)
     return bars

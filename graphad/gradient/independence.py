@@ -27,8 +27,9 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.ops.control.custom import ClosedCustom, ClosedRule
 from graphad.ops.control.rows import node_rows, rows_within
+from graphad.trace.known import KNOWN_LIMIT
 from graphad.trace.size_class import literal_sizes
-from graphad.trace.specialise import KNOWN_LIMIT, specialise
+from graphad.trace.specialise import specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
 
 if TYPE_CHECKING:

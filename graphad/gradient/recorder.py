@@ -149,11 +149,18 @@ class Recorder:
 
     def _out_mark(self, y: Tensor) -> Any:
         """The mark of a result, which is followed from now on; None if its dtype has no gradient."""
-        if (y.data.dtype.kind in "fcV") if type(y) is EagerTensor else y.dtype.is_differentiable:
+        if type(y) is EagerTensor:
+            if y.data.dtype.kind not in "fcV":
+                return None
+            mark = y.mark
+            if mark is None:
+                mark = y.mark = Mark()  # nobody else has it yet
+        elif y.dtype.is_differentiable:
             mark = mark_of(y)
-            self._tracked.add(mark)
-            return mark
-        return None
+        else:
+            return None
+        self._tracked.add(mark)
+        return mark
 
     def _watch_variable(self, handle: Handle) -> Any:
         return self.follow(handle)

@@ -91,9 +91,17 @@ def acts(op: Op) -> bool:
     return any(acts(node.op) for graph in inner for node in graph.nodes)
 
 
-def only_checks(op: Op) -> bool:
-    """Whether the only effect of an op, and of what is inside of it, is that it may raise."""
-    return bool(op.effects) and not op.effects & ~IO and not acts(op)
+def acts_once(op: Op) -> bool:
+    """Whether an op, or one in the graphs that it holds, does something that a run which is made again would do twice."""
+    inner = sub_graphs(op)
+    if not inner:
+        return acts(op) and not op.prints
+    return any(acts_once(node.op) for graph in inner for node in graph.nodes)
+
+
+def only_speaks(op: Op) -> bool:
+    """Whether the only effects of an op, and of what is inside of it, are that it may raise and print."""
+    return bool(op.effects) and not op.effects & ~IO and not acts_once(op)
 
 
 def expanded_nodes(graph: Graph) -> int:

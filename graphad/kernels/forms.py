@@ -121,6 +121,30 @@ class Indexed(Record):
     given: tuple[int, ...] = (0, 1)
 
 
+class Placed(Record):
+    """A part of an array at a place that is data.
+
+    way: "take" gives the part of the first operand, "put" writes the second operand into a copy of the first, "spread" writes the
+    first into zeros. Numbers follow these operands, int32 or int64.
+    bounds: For each axis of the array (kind, from, to, step): "fixed" with numbers, "index" for one index, "slice" with bounds as
+    Python's, which are numbers, None or references to the numbers as in `core/references.py`; there is no answer unless the slice
+    has the part's size. "new": an axis of the part alone.
+    """
+
+    way: str
+    bounds: tuple[Any, ...]
+
+    @property
+    def own(self) -> int:
+        """How many operands there are before the numbers."""
+        return 2 if self.way == "put" else 1
+
+
+class Bounded(Record):
+    """The bounds of a block along all axes, of sizes, first indices and counts: first indices and the ones behind the last. There
+    is no answer where the block is not inside."""
+
+
 class Running(Record):
     """Along `axis` the sum ("add") or product ("mul") of all elements up to each one, itself included unless `exclusive`, from
     the end if `reverse`; one after the other."""
@@ -225,6 +249,8 @@ class Holds(Record):
 Routine = (
     Library
     | Indexed
+    | Placed
+    | Bounded
     | Running
     | Band
     | Ordered

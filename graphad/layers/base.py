@@ -258,9 +258,12 @@ class Layer(Configured, Module):
         return self._cast_any(x) if x.dtype.is_floating and self._graphad_autocast else x
 
     def _cast_any(self, inputs: TensorLike) -> Tensor:
-        """One tensor in the layer's dtype."""
+        """One tensor in the layer's dtype; complex numbers, whose imaginary parts a real dtype would lose, stay."""
         x = lift(inputs)
-        return x if x.dtype is self._graphad_dtype else cast(x, self._graphad_dtype)
+        is_kept = x.dtype is self._graphad_dtype or (
+            x.dtype.is_complex and not self._graphad_dtype.is_complex
+        )
+        return x if is_kept else cast(x, self._graphad_dtype)
 
     def add_weight(
         self,

@@ -10,6 +10,7 @@ from graphad.core.shapes import TensorShape
 from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.linalg import matmul, tensordot
+from graphad.ops.math.cast import cast
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -77,7 +78,10 @@ class Dense(Layer):
         is_matrix = dims is None or len(dims) == 2
         if dims is None or not is_matrix or dims[1] != size:
             self.require_axis(inputs.shape, -1, size, 2)
-        y = matmul(inputs, self.kernel) if is_matrix else tensordot(inputs, self.kernel, [[-1], [0]])
+        kernel: Any = self.kernel
+        if inputs.dtype is not kernel.dtype:  # complex numbers
+            kernel = cast(kernel, inputs.dtype)
+        y = matmul(inputs, kernel) if is_matrix else tensordot(inputs, kernel, [[-1], [0]])
         if self.use_bias:
-            y = y + self.bias
+            y = y + (self.bias if y.dtype is self.bias.dtype else cast(self.bias, y.dtype))
         return y if self.activation is None else self.activation(y)

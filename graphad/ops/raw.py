@@ -1,7 +1,8 @@
 """TensorFlow's ops under the names and with the arguments that its kernels have: `raw_ops.AddV2(x=x, y=y)`.
 
 Each is a function of those that have names of their own. A row of `_SAME` is an op whose arguments are in order those of such
-a function; `_OTHERS` has the ops whose arguments, defaults or results differ; slopes of gradients are in `raw_slopes.py`.
+a function; `_OTHERS` has the ops whose arguments, defaults or results differ; slopes of gradients are in `raw_slopes.py`,
+ops of coordinates in `raw_indices.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
+from graphad.ops.raw_indices import INDEXED
 from graphad.ops.raw_slopes import SLOPES
 from graphad.ops.sparse.tensor import SparseTensor
 
@@ -75,7 +77,6 @@ Fill: dims value = array.fill
 Floor: x = math.floor
 FloorDiv: x y = math.floordiv
 FloorMod: x y = math.floormod
-GatherNd: params indices = array.gather_nd
 Greater: x y = math.greater
 GreaterEqual: x y = math.greater_equal
 IFFT: input = signal.ifft
@@ -135,7 +136,6 @@ Rint: x = math.rint
 Roll: input shift axis = array.roll
 Round: x = math.round
 Rsqrt: x = math.rsqrt
-ScatterNd: indices updates shape = array.scatter_nd
 SegmentMax: data segment_ids = math.segment_max
 SegmentMean: data segment_ids = math.segment_mean
 SegmentMin: data segment_ids = math.segment_min
@@ -159,11 +159,6 @@ StopGradient: input = array.stop_gradient
 Sub: x y = math.subtract
 Tan: x = math.tan
 Tanh: x = math.tanh
-TensorScatterAdd: tensor indices updates = array.tensor_scatter_nd_add
-TensorScatterMax: tensor indices updates = array.tensor_scatter_nd_max
-TensorScatterMin: tensor indices updates = array.tensor_scatter_nd_min
-TensorScatterSub: tensor indices updates = array.tensor_scatter_nd_sub
-TensorScatterUpdate: tensor indices updates = array.tensor_scatter_nd_update
 Tile: input multiples = array.tile
 Transpose: x perm = array.transpose
 UnsortedSegmentMax: data segment_ids num_segments = math.unsorted_segment_max
@@ -490,6 +485,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "UniqueWithCounts": lambda x, out_idx=dtypes.int32: array.unique_with_counts(x, out_idx),
     "Unpack": lambda value, num, axis=0: array.unstack(value, num, axis),
     **SLOPES,
+    **INDEXED,
 }
 # Arguments that are no tensors, by name, and what they must be; what Python or NumPy refuses is said of them.
 _KINDS = {

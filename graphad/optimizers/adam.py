@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.eager.variable import Variable
+from graphad.ops import math
 from graphad.ops.array import ones_like
-from graphad.ops.math import abs as absolute
-from graphad.ops.math import cast, logical_and, maximum, reduce_sum, sign, sqrt, square, where
+from graphad.ops.math import cast, logical_and, reduce_sum, sqrt, square, where
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
@@ -31,13 +31,9 @@ class _Averages(Optimizer):
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
 
-    def _averaged(self, gradient: Tensor | IndexedSlices, m: Variable, v: Variable) -> tuple[Tensor, Tensor]:
-        """The new averages of the gradient and of its square, which are assigned."""
-        new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_v = v + (square(gradient) - v) * (1.0 - self.beta_2)
-        m.assign(new_m)
-        v.assign(new_v)
-        return new_m, new_v
+    def _averages(self, of: Any, gradient: Any, m: Any, v: Any) -> tuple[Any, Any]:
+        """The new averages of the gradient and of its square; `of` as for `by_formula`."""
+        return m + (gradient - m) * (1.0 - self.beta_1), v + (of.square(gradient) - v) * (1.0 - self.beta_2)
 
 
 class Adam(_Averages):
@@ -78,14 +74,16 @@ class Adam(_Averages):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        m, v, *largest = slots
-        step = self.step(variable)
-        rate = self.rate(variable) * sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
-        new_m, new_v = self._averaged(gradient, m, v)
-        if largest:
-            new_v = maximum(largest[0], new_v)
-            largest[0].assign(new_v)
-        variable.assign_sub(rate * new_m / (sqrt(new_v) + self.epsilon))
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(
+        self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, v: Any, *largest: Any
+    ) -> tuple[Any, ...]:
+        corrected = rate * of.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        new_m, new_v = self._averages(of, gradient, m, v)
+        largest = tuple([of.maximum(x, new_v) for x in largest])
+        size = largest[0] if largest else new_v
+        return corrected * new_m / (of.sqrt(size) + self.epsilon), new_m, new_v, *largest
 
 
 class AdamW(Adam):
@@ -134,13 +132,13 @@ class Adamax(_Averages):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        m, u = slots
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, u: Any) -> tuple[Any, ...]:
         new_m = m + (gradient - m) * (1.0 - self.beta_1)
-        new_u = maximum(self.beta_2 * u, absolute(gradient))
-        m.assign(new_m)
-        u.assign(new_u)
-        correction = 1.0 - self.beta_1 ** self.step(variable)
-        variable.assign_sub(self.rate(variable) * new_m / (correction * (new_u + self.epsilon)))
+        new_u = of.maximum(self.beta_2 * u, of.abs(gradient))
+        correction = 1.0 - self.beta_1**step
+        return rate * new_m / (correction * (new_u + self.epsilon)), new_m, new_u
 
 
 class Nadam(_Averages):
@@ -175,7 +173,7 @@ class Nadam(_Averages):
         steps, rate, *rest = super().variables
         return [steps, rate, self.product, *rest]
 
-    def _momentum(self, step: Tensor) -> Tensor:
+    def _momentum(self, step: Any) -> Any:
         return self.beta_1 * (1.0 - 0.5 * 0.96**step)
 
     def begin(self, variables: list[Variable]) -> None:
@@ -184,14 +182,16 @@ class Nadam(_Averages):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        m, v = slots
-        step = self.step(variable)
+        self.by_formula(self._changes, variable, gradient, slots, cast(self.product, variable.dtype))
+
+    def _changes(
+        self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, v: Any, product: Any
+    ) -> tuple[Any, ...]:
         now, ahead = self._momentum(step), self._momentum(step + 1.0)
-        product = cast(self.product, variable.dtype)
-        new_m, new_v = self._averaged(gradient, m, v)
+        new_m, new_v = self._averages(of, gradient, m, v)
         direction = ahead * new_m / (1.0 - product * ahead) + (1.0 - now) * gradient / (1.0 - product)
-        scale = sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon
-        variable.assign_sub(self.rate(variable) * direction / scale)
+        scale = of.sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon
+        return rate * direction / scale, new_m, new_v
 
 
 class Lion(Optimizer):
@@ -218,9 +218,11 @@ class Lion(Optimizer):
         self.beta_1, self.beta_2 = float(beta_1), float(beta_2)
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
-        (m,) = slots
-        variable.assign_sub(self.rate(variable) * sign(self.beta_1 * m + (1.0 - self.beta_1) * gradient))
-        m.assign(self.beta_2 * m + (1.0 - self.beta_2) * gradient)
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, m: Any) -> tuple[Any, ...]:
+        direction = of.sign(self.beta_1 * m + (1.0 - self.beta_1) * gradient)
+        return rate * direction, self.beta_2 * m + (1.0 - self.beta_2) * gradient
 
 
 class Lamb(_Averages):
@@ -245,7 +247,9 @@ class Lamb(_Averages):
     ) -> None:
         m, v = slots
         step = self.step(variable)
-        new_m, new_v = self._averaged(gradient, m, v)
+        new_m, new_v = self._averages(math, gradient, m, v)
+        m.assign(new_m)
+        v.assign(new_v)
         u = (new_m / (1.0 - self.beta_1**step)) / (sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon)
         of_w, of_u = (sqrt(reduce_sum(square(x))) for x in (variable.value(), u))
         ratio = where(logical_and(of_w > 0, of_u > 0), of_w / of_u, ones_like(of_w))

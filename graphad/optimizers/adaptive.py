@@ -58,9 +58,11 @@ class Adagrad(Optimizer):
             step = self.rate(variable) * sums / sqrt(seen + self.epsilon)
             variable.scatter_sub(IndexedSlices(step, rows))
             return
-        total = accumulator + square(gradient)
-        accumulator.assign(total)
-        variable.assign_sub(self.rate(variable) * gradient / sqrt(total + self.epsilon))
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, accumulator: Any) -> tuple[Any, ...]:
+        total = accumulator + of.square(gradient)
+        return rate * gradient / of.sqrt(total + self.epsilon), total
 
 
 class Adadelta(Optimizer):
@@ -88,12 +90,14 @@ class Adadelta(Optimizer):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        gradients, steps = slots
-        seen = self.rho * gradients + (1.0 - self.rho) * square(gradient)
-        step = gradient * sqrt(steps + self.epsilon) / sqrt(seen + self.epsilon)
-        gradients.assign(seen)
-        steps.assign(self.rho * steps + (1.0 - self.rho) * square(step))
-        variable.assign_sub(self.rate(variable) * step)
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(
+        self, of: Any, step: Any, rate: Any, gradient: Any, gradients: Any, steps: Any
+    ) -> tuple[Any, ...]:
+        seen = self.rho * gradients + (1.0 - self.rho) * of.square(gradient)
+        change = gradient * of.sqrt(steps + self.epsilon) / of.sqrt(seen + self.epsilon)
+        return rate * change, seen, self.rho * steps + (1.0 - self.rho) * of.square(change)
 
 
 class RMSprop(Optimizer):
@@ -129,18 +133,19 @@ class RMSprop(Optimizer):
         self.slots = ("velocity", *(kind for kind, is_kept in kinds.items() if is_kept))
 
     def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, *slots: Any) -> tuple[Any, ...]:
         kept = dict(zip(self.slots, slots, strict=True))
-        new = self.rho * kept["velocity"] + (1.0 - self.rho) * square(gradient)
-        kept["velocity"].assign(new)
+        new = kept["velocity"] = self.rho * kept["velocity"] + (1.0 - self.rho) * of.square(gradient)
         if self.centered:
             average = self.rho * kept["average_gradient"] + (1.0 - self.rho) * gradient
-            kept["average_gradient"].assign(average)
-            new = new - square(average)
-        step = self.rate(variable) * gradient / sqrt(new + self.epsilon)
+            kept["average_gradient"] = average
+            new = new - of.square(average)
+        change = rate * gradient / of.sqrt(new + self.epsilon)
         if self.momentum > 0:
-            step = self.momentum * kept["momentum"] + step
-            kept["momentum"].assign(step)
-        variable.assign_sub(step)
+            change = kept["momentum"] = self.momentum * kept["momentum"] + change
+        return change, *kept.values()
 
 
 class Ftrl(Optimizer):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,9 +22,11 @@ from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 from graphad.gradient.tape import GradientTape
+from graphad.ops import math
 from graphad.ops.array import size, unique, zeros_like
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.control.branch import cond
+from graphad.ops.directly import parts_directly
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
@@ -453,6 +456,28 @@ class Optimizer(Configured, Trackable):
         """The number of this step, from 1, in the dtype of the variable."""
         return cast(self.iterations, variable.dtype) + 1.0
 
+    def by_formula(
+        self,
+        formula: Callable[..., Sequence[Any]],
+        variable: Variable,
+        gradient: Any,
+        slots: tuple[Variable, ...],
+        *further: Tensor,
+    ) -> None:
+        """Update one variable by a formula, which arrays and tensors go through alike.
+
+        Args:
+          formula: f(of, step, rate, gradient, *slots, *further) gives what is subtracted from the variable, and the new value of
+            each slot. `of` has the functions that are no operators: NumPy where nothing follows what is computed, else the ops.
+          further: Other tensors that the formula reads.
+        """
+        values = (self.rate(variable), gradient, *[lift(slot) for slot in slots], *further)
+        found: Any = parts_directly(partial(_of_arrays, formula), lift(self.iterations), *values)
+        change, *new = formula(math, self.step(variable), *values) if found is None else found
+        for slot, value in zip(slots, new, strict=True):
+            slot.assign(value)
+        variable.assign_sub(change)
+
     def _first_of(self, slot: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], float]:
         """Shape and initial value of a slot; those of every optimizer have the shape of the variable."""
         return (self.slot_shape(slot, shape), self.first(slot)) if slot in self.slots else (shape, 0.0)
@@ -504,6 +529,11 @@ class Optimizer(Configured, Trackable):
 def listed(variables: Any) -> list[Any]:
     """Variables as a list, a single one too, of whose elements a list would otherwise be made."""
     return [variables] if isinstance(variables, Handle) else list(variables)
+
+
+def _of_arrays(formula: Callable[..., Sequence[Any]], count: Any, rate: Any, *values: Any) -> Sequence[Any]:
+    """A formula of `by_formula` of arrays; the step is that of `Optimizer.step`."""
+    return formula(np, count.astype(rate.dtype) + 1.0, rate, *values)
 
 
 def summed_rows(gradient: IndexedSlices) -> tuple[Tensor, Tensor]:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphad.compiler.plan.executable import Executable, Sizes
+from graphad.compiler.plan.executable import HOT_CALLS, Executable, Sizes
+from graphad.compiler.plan.host import HostPlan
 from graphad.compiler.plan.native import Bound
 from graphad.compiler.plan.schedule import schedule
-from graphad.compiler.plan.tiers import FAILED, HOT_CALLS, WAITING, HostPlan
+from graphad.compiler.plan.tiers import FAILED, WAITING
 from graphad.compiler.units import LOOP, Unit
 from graphad.core import forks
 from graphad.core.errors import FailedPreconditionError, GraphadError
@@ -137,8 +138,8 @@ class profile:
         _remove(self)
         for executable in self._seen.values():
             for cls in executable.classes:
-                work = cls.compilation
-                if work.seconds and work._started >= self._start:
+                work = cls.requested
+                if work is not None and work.seconds and work._started >= self._start:
                     count, seconds = self.compiled.get(executable.graph.name, (0, 0.0))
                     self.compiled[executable.graph.name] = count + work.compiled, seconds + work.seconds
                     note = f"{work.compiled} kernels"

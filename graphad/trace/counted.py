@@ -18,7 +18,7 @@ from graphad.graph.walk import increment
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
-    from graphad.trace.specialise import Specialiser
+    from graphad.trace.specialiser import Specialiser
 
 
 UNLIMITED = np.iinfo(np.int32).max

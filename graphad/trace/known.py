@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
 
+KNOWN_LIMIT = 256  # the most elements of an integer value that is tracked while specialising
+
+
 class KnownTensor(Tensor):
     """A known integer value: an array of ints, or an object array of ints and Dims.
 

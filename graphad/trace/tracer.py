@@ -49,7 +49,7 @@ def _whose(traced: str) -> str:
 class SymbolicTensor(Tensor):
     """A tensor that stands for a value of a graph that is being traced; it has a shape and a dtype but no data."""
 
-    __slots__ = ("__weakref__", "index", "line", "mark", "name", "spec", "trace")
+    __slots__ = ("__weakref__", "index", "label", "line", "mark", "spec", "trace")
 
     def __init__(
         self, trace: Trace, index: int, spec: TensorSpec, name: str | None = None, line: str | None = None
@@ -57,7 +57,7 @@ class SymbolicTensor(Tensor):
         self.trace = trace
         self.index = index
         self.spec = spec
-        self.name = name
+        self.label = name
         self.line = line
         self.mark = None
 
@@ -113,7 +113,12 @@ class SymbolicTensor(Tensor):
     def _shown(self) -> tuple[str, str, str]:
         """Label, shape and dtype as text."""
         dims = "<unknown>" if self.spec.dims is None else str(tuple(self.spec.dims))
-        return f"{self.name or f'{self.trace.name}/{self.index}'}:0", dims, self.spec.dtype.name
+        return self.name, dims, self.spec.dtype.name
+
+    @property
+    def name(self) -> str:
+        """The name of an argument, "x:0"; of what is computed the function's, with a number, "f/2:0"."""
+        return f"{self.label or f'{self.trace.name}/{self.index}'}:0"
 
 
 _CURE = "Return it from that function instead of storing it"

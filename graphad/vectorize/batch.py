@@ -36,8 +36,8 @@ from graphad.ops.control.stacks import known_spec
 from graphad.ops.hints import HINTS
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.known import KnownSlices
-from graphad.trace.specialise import KNOWN_LIMIT, specialise
+from graphad.trace.known import KNOWN_LIMIT, KnownSlices
+from graphad.trace.specialise import specialise
 from graphad.trace.tracer import Trace, Traced, trace_flat
 from graphad.vectorize.closing import closed
 

@@ -45,7 +45,7 @@ from graphad.ops.control.rows import rows_of
 from graphad.ops.control.stacks import known_shape
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
-from graphad.trace.specialise import KNOWN_LIMIT
+from graphad.trace.known import KNOWN_LIMIT
 from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
 from graphad.vectorize.chunks import chunk_of, in_chunks
 

@@ -1,7 +1,8 @@
 """Writing a checkpoint in the background.
 
 Values are copied first, so the program may assign to its variables at once. A checkpoint has one write at a time, and errors
-are raised by the next call that saves, restores or waits. The thread is not a daemon: the interpreter waits for it.
+are raised by the next call that saves, restores or waits. The thread is not a daemon: the interpreter waits for it. Where there
+can be no further thread, the write is made at once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
+
+from graphad.core import forks
 
 
 class Writer:
@@ -18,8 +21,10 @@ class Writer:
         self._path = path
         self._write = write
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="graphad-checkpoint")
-        self._thread.start()
+        self._thread: threading.Thread | None = threading.Thread(target=self._run, name="graphad-checkpoint")
+        if not forks.started(self._thread):
+            self._thread = None
+            self._run()
 
     def _run(self) -> None:
         try:
@@ -32,7 +37,8 @@ class Writer:
 
     def wait(self) -> None:
         """Wait until the write is done. Raises: the error of the write."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._error is not None:
             self._error.add_note(f"while the checkpoint {self._path} was written in the background")
             raise self._error

@@ -48,6 +48,7 @@ _EXPANDED = 64 << 20  # accepted uncompressed size of a zip; beyond it only plau
 _RATIO = 20
 _DEEP = 64
 _LISTED = 10
+_COMPILED = ("optimizer/", "metrics/")
 
 
 class KerasWeights(Record):
@@ -290,11 +291,12 @@ def load_into(
 
 
 def _of_model(datasets: dict[str, Dataset], mine: dict[str, Variable]) -> dict[str, Dataset]:
-    """The weights of a file without what compiled models of Keras have besides: an optimizer, and states of random generators."""
+    """The weights of a file without what compiled models of Keras have besides: an optimizer, metrics, and states of random
+    generators."""
     return {
         path: dataset
         for path, dataset in datasets.items()
-        if path in mine or not (path.startswith("optimizer/") or "/seed_generator/" in f"/{path}")
+        if path in mine or not (path.startswith(_COMPILED) or "/seed_generator/" in f"/{path}")
     }
 
 
@@ -315,8 +317,24 @@ def _by_order(model: Module) -> Iterator[tuple[str, Variable]]:
 
 
 def _layers(model: Module) -> list[Layer]:
-    parts = model.layers if isinstance(model, Sequential) else [x for _, x in _children(model)]
-    return [x for x in parts if isinstance(x, Layer)]
+    """The layers of a model in Keras' order: those of its attributes, and in lists and dicts that are attributes, each once."""
+    if isinstance(model, Sequential):
+        return [x for x in model.layers if isinstance(x, Layer)]
+    found: dict[int, Layer] = {}
+
+    def collect(x: Any) -> None:
+        if isinstance(x, Layer):
+            found.setdefault(id(x), x)
+        elif isinstance(x, dict):
+            for key in sorted(x, key=str):
+                collect(x[key])
+        elif isinstance(x, list | tuple):
+            for item in x:
+                collect(item)
+
+    for _, child in _children(model):
+        collect(child)
+    return list(found.values())
 
 
 def _named(model: Module) -> Iterator[tuple[str, Variable]]:

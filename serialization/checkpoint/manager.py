@@ -147,7 +147,7 @@ class CheckpointManager:
         Args:
           checkpoint_number: Another number for the name.
           check_interval: Whether `checkpoint_interval` applies this time.
-        Returns: The path, None where the interval has not passed.
+        Returns: The path, None where the interval has not passed, or no step since the last save.
         Raises: As `Checkpoint.save`.
         """
         _require_eager("save")
@@ -155,8 +155,10 @@ class CheckpointManager:
         step = None
         if self._interval is not None:
             step = value_of(self._step_counter)
-            if check_interval and self._last_step is not None and step - self._last_step < self._interval:
-                return None
+            if self._last_step is not None:
+                passed = step - self._last_step
+                if passed == 0 or (check_interval and passed < self._interval):
+                    return None
         number = None if checkpoint_number is None else value_of(checkpoint_number)
         prefix = os.path.join(self._directory, self._name)
         path = self._checkpoint.write_numbered(prefix, number, options, self._system)

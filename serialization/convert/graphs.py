@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.composed import Composed
 from graphad.core.dtypes import int64
-from graphad.core.op import Composed, Op, output_specs
+from graphad.core.op import Op, output_specs
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec

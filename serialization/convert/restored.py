@@ -383,14 +383,14 @@ def _values_for(mine: Arguments, theirs: Arguments) -> list[Tensor] | None:
 
 
 def _described(x: object) -> str:
-    spec = getattr(x, "spec", None)
+    """An argument for a message: specs stand for the tensors, nested ones too, and what is long is cut."""
     try:
-        if is_record(x):
-            leaves, rebuild = flatten_records(x)
-            return repr(rebuild([getattr(leaf, "spec", leaf) for leaf in leaves]))[:300]
-        return repr(spec) if isinstance(spec, TensorSpec) else repr(x)[:80]
+        leaves, rebuild = flatten_records(x)
+        specs = [getattr(leaf, "spec", None) for leaf in leaves]
+        text = repr(rebuild([s if isinstance(s, TensorSpec) else leaf for s, leaf in zip(specs, leaves)]))
     except RecursionError:
         return f"a {type(x).__name__} that is nested very deeply"
+    return text if len(text) <= 300 else text[:297] + "..."
 
 
 class SignatureFunction:

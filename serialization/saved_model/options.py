@@ -96,7 +96,8 @@ class LoadOptions:
       limits: Bounds on sizes and counts, see `serialization.wire.limits.Limits`.
       links: "refuse" a model whose files are links, which may lead anywhere, or "follow" them: for caches of downloads that
         keep the files of a model elsewhere. The targets are checked as usual.
-      experimental_io_device: Accepted for compatibility.
+      experimental_io_device, experimental_variable_policy: Accepted for compatibility.
+      experimental_skip_checkpoint: Accepted for compatibility: values are read from the file when they are first used.
       allow_partial_checkpoint: Accepted for compatibility: a saved model has the values of all its variables. For partial
       restores use `train.Checkpoint.restore`.
       experimental_load_function_aliases: Give the loaded object an attribute `function_aliases`, a dict of the functions that
@@ -112,8 +113,12 @@ class LoadOptions:
         *,
         allow_partial_checkpoint: bool = False,
         experimental_io_device: str | None = None,
+        experimental_skip_checkpoint: bool = False,
+        experimental_variable_policy: object = None,
         experimental_load_function_aliases: bool = False,
     ) -> None:
+        self.experimental_skip_checkpoint = bool(experimental_skip_checkpoint)
+        self.experimental_variable_policy = experimental_variable_policy
         self.experimental_io_device = experimental_io_device
         self.allow_partial_checkpoint = bool(allow_partial_checkpoint)
         self.experimental_load_function_aliases = bool(experimental_load_function_aliases)

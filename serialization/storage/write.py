@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -52,11 +51,9 @@ from serialization.wire.files import (
 )
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES, seal, unseal
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
+from serialization.wire.threads import side_by_side
 
 _ATTEMPTS = 3  # attempts to save while another process removes files
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def write_model(
@@ -271,7 +268,7 @@ class _Save:
 
         # zlib, write and fsync release the interpreter's lock, so files are written in parallel
         self.changed_directories[directory] = None
-        return tuple(_side_by_side(write, groups))
+        return tuple(side_by_side(write, groups, at_least=2))
 
     def _write_payload(
         self,
@@ -295,7 +292,7 @@ class _Save:
             # Checksums take nearly as long as an unflushed write, so each has a thread. Both read the same bytes, since an
             # assignment binds the variable to another array and does not change the old one.
             if layout.size > CHUNK_BYTES:
-                _side_by_side(lambda act: act(), (check, write))
+                side_by_side(lambda act: act(), (check, write), at_least=2)
             else:
                 check()
                 write()
@@ -405,39 +402,3 @@ class _Save:
                     self.system.remove_directory(inner)
             except OSError:
                 continue
-
-
-def _side_by_side(act: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Run `act` on all items in parallel; the first failure stops the rest and is raised."""
-    workers = min(4, max(2, os.cpu_count() or 1), len(items))
-    results: dict[int, R] = {}
-    failures: list[BaseException] = []
-    waiting = iter(range(len(items)))
-    lock = threading.Lock()
-
-    def work() -> None:
-        while True:
-            with lock:
-                number = next(waiting, None)
-            if number is None or failures:
-                return
-            try:
-                results[number] = act(items[number])
-            except BaseException as error:  # raised again below, in the caller's thread
-                failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(workers - 1)]
-    try:
-        for thread in threads:
-            thread.start()
-        work()
-        for thread in threads:
-            thread.join()
-    except BaseException as error:  # an interrupt: stop the others at their next item, then raise it
-        failures.append(error)
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
-    if failures:
-        raise failures[0]
-    return [results[number] for number in range(len(items))]

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,10 +26,7 @@ from serialization.wire.arrays import (
 )
 from serialization.wire.files import Directory, read_exactly
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from serialization.wire.threads import side_by_side
 
 Verify = bool | Literal["lazy"]
 
@@ -98,7 +94,10 @@ class Payload:
             return
         # two threads may check the same chunk: no harm, and no lock that a forked child could find held
         todo = [chunk for chunk in chunks if not self._checked[chunk]]
-        wrong = _in_threads(self._is_damaged, todo)
+        # a thread for two chunks at least; zlib lets go of the interpreter
+        groups = [todo[k : k + 2] for k in range(0, len(todo), 2)]
+        found = side_by_side(lambda group: [chunk for chunk in group if self._is_damaged(chunk)], groups)
+        wrong = {chunk for group in found for chunk in group}
         for chunk in todo:
             if chunk in wrong:
                 break
@@ -148,25 +147,6 @@ def _contents(directory: Directory, name: str, size: int) -> bytearray | mmap.mm
         return mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY)
     finally:
         os.close(descriptor)
-
-
-def _in_threads(test: Callable[..., Any], items: list[int]) -> set[int]:
-    """The items for which `test` holds; large lists are shared out, for zlib lets go of the interpreter."""
-    workers = min(4, os.cpu_count() or 1, len(items) // 2)
-    if workers < 2:
-        return {item for item in items if test(item)}
-    found: list[set[int]] = [set() for _ in range(workers)]
-
-    def work(number: int) -> None:
-        found[number] = {item for item in items[number::workers] if test(item)}
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, workers)]
-    for thread in threads:
-        thread.start()
-    work(0)
-    for thread in threads:
-        thread.join()
-    return set().union(*found)
 
 
 class LazyArrays(Mapping[str, np.ndarray[Any, Any]]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bdb
 import dataclasses
-from collections import defaultdict
+from collections import defaultdict, deque
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,73 @@ def changes_what_a_default_would_make(cell, x, n):
     return sums["b"]
 
 
+def assigns_by_name(cell, x, n):
+    def assign(name, v):
+        setattr(cell, name, v)
+
+    for _ in tf.range(n):
+        for name in ("total", "last_total"):
+            assign(name, x * cell.total + 1.0)
+    return cell.seen()
+
+
+def updates_a_dict(cell, x, n):
+    if x > 0.5:
+        cell.named.update(a=cell.named["a"] * x)
+    else:
+        cell.named.update([("a", x)])
+    return cell.seen()
+
+
+def moves_items_on(cell, x, n):
+    def push(v):
+        cell.parts.pop(0)
+        cell.parts.append(v)
+
+    for _ in tf.range(n):
+        x = x * 0.5 + cell.parts[0] * 0.1
+        push(x)
+    if x > 0.3:
+        push(x * 2.0)
+    return cell.seen()
+
+
+def moves_numbers_on(cell, x, n):
+    recent = deque([0.25, 0.5, 0.75], maxlen=3)
+    y = tf.cast(x, tf.float32)
+    for _ in tf.range(n):
+        recent.append(recent[0] * y)
+    return x * tf.cast(recent[0] + recent[-1] * 3.0, x.dtype)
+
+
+def moves_numbers_on_in_one_branch(cell, x, n):
+    recent = [0.25, 0.5, 0.75]
+    y = tf.cast(x, tf.float32)
+    if y > 0.5:
+        recent.append(y)
+        recent.pop(0)
+    return x * tf.cast(recent[0] + recent[-1] * 3.0, x.dtype)
+
+
+def keeps_in_place_of_a_number(cell, x, n):
+    cell.kept = 0.5
+    y = tf.cast(x, tf.float32)
+
+    def keep():
+        cell.kept = y
+
+    if y > 0.5:
+        keep()
+    return x * tf.cast(cell.kept, x.dtype)
+
+
 PROGRAMS = [
+    assigns_by_name,
+    updates_a_dict,
+    moves_items_on,
+    moves_numbers_on,
+    moves_numbers_on_in_one_branch,
+    keeps_in_place_of_a_number,
     adds_in_a_loop,
     reads_what_a_call_changed_before,
     adds_in_a_while,

@@ -77,6 +77,40 @@ def calls_partial(x: Any) -> Any:
     return partly(x)
 
 
+state = tf.Variable(1.0)
+
+
+class Doubling(tf.Module):
+    def by_sign(self, x: Any) -> Any:
+        return x * 2 if x > 0 else x * 3
+
+
+doubling = Doubling()
+
+
+def assigns(x: Any) -> Any:
+    return state.assign_add(x)
+
+
+def calls_own(x: Any) -> Any:
+    return doubling.by_sign(x)
+
+
+def replaced(x: Any) -> Any:
+    return replacing.call(x)
+
+
+replacing = tf.keras.layers.Dense(1)
+replacing.call = branching  # type: ignore[method-assign]
+
+
+def test_methods_of_graphads_own_objects_are_called_as_they_are():
+    assert not needs_conversion(assigns)
+    assert needs_conversion(calls_own)
+    assert needs_conversion(replaced)
+    assert float(tf.function(calls_own)(tf.constant(-1.0))) == -3.0
+
+
 def test_a_tape_is_no_control_flow():
     assert not needs_conversion(with_tape)
     assert not needs_conversion(returns_inside)

@@ -555,3 +555,55 @@ def test_a_loop_without_end_is_left_by_return(f):
         if g is f:
             wanted = found
     assert found == pytest.approx(wanted)
+
+
+class Implicit:
+    """What Python calls for a program: a property, an operator, a constructor."""
+
+    def __init__(self, x):
+        self.x = x if x > 0.0 else -x
+
+    @property
+    def size(self):
+        return self.x if self.x > 0.0 else -self.x
+
+    @property
+    @tf.function
+    def traced_size(self):
+        return self.x if self.x > 0.0 else -self.x
+
+    def __getitem__(self, k):
+        return self.x if self.x > k else -self.x
+
+
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [
+        (lambda x, thing: thing.size, "size"),
+        (lambda x, thing: thing[0.0], "__getitem__"),
+        (lambda x, thing: Implicit(x), "__init__"),
+    ],
+)
+def test_what_python_calls_itself_is_not_converted_and_the_error_says_so(use, name):
+    thing = Implicit(tf.constant(1.0))
+
+    @tf.function
+    def f(x):
+        thing.x = x
+        return use(x, thing)
+
+    with pytest.raises(
+        TypeError, match=rf" {name} is called by Python itself, .* decorate it with tf\.function"
+    ):
+        f(tf.constant(-2.0))
+
+
+def test_a_property_that_is_a_function_may_branch():
+    thing = Implicit(tf.constant(1.0))
+
+    @tf.function
+    def f(x):
+        thing.x = x
+        return thing.traced_size
+
+    assert f(tf.constant(-2.0)).numpy() == 2.0

@@ -167,6 +167,17 @@ def test_clip_by_norm_of_four_and_of_zeros():
 
 
 @pytest.mark.parametrize(
+    "limit", [-1.0, np.float32(-1.0), tf.constant(-1.0)], ids=["number", "numpy", "tensor"]
+)
+@pytest.mark.parametrize("axes", [None, 0])
+@in_both
+def test_clip_by_norm_counts_a_negative_norm_as_zero(run, limit, axes):
+    np.testing.assert_array_equal(
+        run(lambda t: tf.clip_by_norm(t, limit, axes), tf.constant([3.0, 4.0])), [0.0, 0.0]
+    )
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (

@@ -30,6 +30,9 @@ def test_repr():
     assert repr(tf.Variable(1.0, name="q")) == "<tf.Variable 'q:0' shape=() dtype=float32, numpy=1.0>"
     text = repr(tf.Variable([1, 2], name="v"))
     assert text == "<tf.Variable 'v:0' shape=(2,) dtype=int32, numpy=array([1, 2], dtype=int32)>"
+    text = repr(tf.Variable([[1, 2]], name="v"))
+    assert text == "<tf.Variable 'v:0' shape=(1, 2) dtype=int32, numpy=array([[1, 2]], dtype=int32)>"
+    assert "numpy=\narray([[1],\n       [2]]" in repr(tf.Variable([[1], [2]]))
 
 
 def test_an_initial_value_is_needed():
@@ -180,6 +183,20 @@ def test_augmented_assignment_is_refused(statement, method):
     with pytest.raises(RuntimeError, match=text):
         exec(statement, scope)
     assert scope["v"].numpy() == 1.0
+
+
+def test_quotients_and_remainders_take_the_name_of_the_variable():
+    v = w = tf.Variable(5.0)
+    v //= 2.0
+    w %= 2.0
+    assert (v.numpy(), w.numpy()) == (2.0, 1.0)
+    assert not isinstance(v, tf.Variable)
+
+
+@pytest.mark.parametrize("x", [tf.constant([1.0]), tf.Variable([1.0])], ids=["tensor", "variable"])
+def test_items_are_not_deleted(x):
+    with pytest.raises(TypeError, match="object doesn't support item deletion"):
+        del x[0]
 
 
 # -- slices ---------------------------------------------------------------------------------------------------------------

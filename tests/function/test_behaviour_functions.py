@@ -237,6 +237,8 @@ def test_a_signature_in_one_line():
     )
     assert concrete.pretty_printed_signature(verbose=False) == line
     assert f.pretty_printed_concrete_signatures(verbose=False) == line
+    f.get_concrete_function(SCALAR, 3, k=SCALAR)
+    assert len(f.pretty_printed_concrete_signatures(verbose=False).splitlines()) == 2
     assert repr(concrete) == f"<ConcreteFunction <lambda>{line}>"
     assert str(concrete).startswith("ConcreteFunction Input Parameters:\n  x (POSITIONAL_OR_KEYWORD)")
     rest = tf.function(lambda *parts: parts[0]).get_concrete_function(SCALAR)

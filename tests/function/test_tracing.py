@@ -697,3 +697,19 @@ def test_a_traced_method_can_be_traced_again():
     assert list(inspect.signature(scaled.traced).parameters) == ["x", "y"]
     with pytest.raises(TypeError, match="missing a required argument: 'x'"):
         again(y=x)
+
+
+def test_tensors_of_a_trace_have_names():
+    seen = []
+
+    @tf.function
+    def scale(x, w):
+        y = x * w
+        seen.append((x.name, y.name, str(y)))
+        return y
+
+    scale(tf.constant(1.0), 2)
+    (of_argument, of_result, shown), *_ = seen
+    assert of_argument == "x:0"
+    assert of_result.startswith("scale/") and of_result.endswith(":0")
+    assert f'Tensor("{of_result}"' in shown

@@ -142,16 +142,16 @@ def test_a_wrong_batch_rule_is_found_by_vectorised_programs(monkeypatch: pytest.
 
 
 def test_a_fault_of_one_tier_is_found_by_the_traced_mode(monkeypatch: pytest.MonkeyPatch) -> None:
-    import graphad.compiler.plan.tiers as tiers
+    import graphad.compiler.plan.host as host
 
-    step = tiers._step
+    step = host._step
 
     def wrong(node: Any, op: Any, gone: Any) -> Any:
         made = step(node, op, gone)
         return (made[0], lambda x: np.sin(x) * np.float32(1.001), *made[2:]) if isinstance(op, Sin) else made
 
     assert _finds("outside", range(100)) is None
-    monkeypatch.setattr(tiers, "_step", wrong)
+    monkeypatch.setattr(host, "_step", wrong)
     assert _finds("outside", range(100)) is not None
 
 

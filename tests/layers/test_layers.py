@@ -73,6 +73,16 @@ def test_integers_lists_and_arrays_are_cast():
         np.testing.assert_array_equal(y, [[3.0, 3.0]])
 
 
+def test_dense_keeps_imaginary_parts():
+    layer = tf.keras.layers.Dense(2, bias_initializer="ones")
+    x = np.array([[1 + 2j, 3j]], np.complex64)
+    result = layer(x)
+    assert result.dtype is tf.complex64
+    np.testing.assert_allclose(result, x @ layer.kernel.numpy() + 1, rtol=1e-6)
+    with pytest.raises(TypeError, match="complex64"):
+        tf.keras.layers.Conv1D(1, 1)(x[..., np.newaxis])
+
+
 def test_dense_of_more_dimensions_and_of_float64():
     dense = layers.Dense(3, dtype="float64", use_bias=False)
     x = array(2, 5, 4).astype(np.float64)

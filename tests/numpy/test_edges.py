@@ -46,6 +46,11 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
         lambda m, x: m.average(x, (2, 0), x[0, :, :2]),
         np.arange(12.0).reshape(2, 3, 2)[:, :2],
     ),
+    (
+        "weights of all axes, turned",
+        lambda m, x: m.average(x, (2, 0, 1), m.transpose(x, (2, 0, 1)) ** 2),
+        np.arange(24.0).reshape(2, 3, 4),
+    ),
     ("covariance of nothing", lambda m, x: m.cov(x), np.zeros([2, 0])),
     ("covariance that is not free", lambda m, x: m.cov(x, ddof=5), [[0, 1, 2], [2, 1, 0]]),
     (
@@ -80,6 +85,7 @@ CALLS: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("nanstd corrected", lambda m, x: m.nanstd(x, correction=1, mean=np.array(2.0)), [1.0, _NAN, 5.0]),
     ("triangle of a vector", lambda m, x: m.tril(x, k=1), [1.0, 2.0, 3.0]),
     ("upper triangle of a vector", lambda m, x: m.triu(x), [1.0, 2.0, 3.0]),
+    ("several shifts of no axis", lambda m, x: m.roll(x, (1, 1)), [[1.0, 2.0], [3.0, 4.0]]),
     ("several shifts of one axis", lambda m, x: m.roll(x, (1, 1), axis=0), [1.0, 2.0, 3.0]),
     ("nothing resized", lambda m, x: m.resize(x, (2, 2)), np.zeros([0])),
     ("inserted at several places", lambda m, x: m.insert(x, [1, -1, 1], [7.0, 8.0, 9.0]), [1.0, 2.0, 3.0]),

@@ -62,6 +62,8 @@ def test_parts_are_joined_as_numpy_joins_them(name):
 @pytest.mark.parametrize("text", STRINGS)
 def test_a_string_gives_axis_rank_and_place(text):
     assert_same(gnp.r_[(text, *tensors(STRINGS[text]))], np.r_[(text, *STRINGS[text])])
+    if text not in ("-1", "0,1,-1"):
+        assert_same(gnp.c_[(text, *tensors(STRINGS[text]))], np.c_[(text, *STRINGS[text])])
 
 
 def test_other_strings_are_refused():

@@ -124,3 +124,26 @@ def test_variables_take_values_whose_joint_dtype_is_theirs(mode):
     mode(dtype_conversion_mode="safe")
     with pytest.raises(TypeError, match="may lose digits"):
         v.assign_add(tf.constant(2))
+
+
+JOINT_WITH_BFLOAT16 = {
+    "bool": "bfloat16", "int8": "bfloat16", "uint8": "bfloat16", "int16": "float32", "uint16": "float32", "int32": "float64",
+    "int64": "float64", "uint64": "float64", "float16": "float32", "float32": "float32", "complex64": "complex64",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOINT_WITH_BFLOAT16)
+def test_bfloat16_has_a_joint_dtype_with_every_other(name: str) -> None:
+    narrow, other, wanted = tf.ones([2], tf.bfloat16), tf.ones([2], name), JOINT_WITH_BFLOAT16[name]
+    assert gnp.result_type(narrow, other).name == wanted
+    assert gnp.where([True, False], narrow, other).dtype.name == wanted
+    assert gnp.concatenate([other, narrow]).dtype.name == gnp.r_[narrow, other].dtype.name == wanted
+    if name != "bool":
+        assert gnp.add(narrow, other).dtype.name == wanted
+
+
+def test_ranges_between_bfloat16_keep_it() -> None:
+    ends = tf.constant([1.0, 3.0], tf.bfloat16).numpy()
+    for f in (gnp.linspace, gnp.geomspace, gnp.logspace):
+        assert f(*ends, 3).dtype == f(*tf.constant(ends), 3).dtype == tf.bfloat16
+    assert gnp.arange(*ends).dtype == tf.bfloat16

@@ -222,7 +222,7 @@ def test_a_split_of_unknown_sizes_has_as_many_when_it_runs():
 
 
 def test_an_op_gives_as_many_outputs_as_the_graph_says():
-    from graphad.compiler.plan.tiers import HostPlan
+    from graphad.compiler.plan.host import HostPlan
     from graphad.core.errors import InternalError
     from graphad.graph.evaluate import evaluate
     from graphad.graph.ir import Graph, Node

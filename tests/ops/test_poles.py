@@ -384,3 +384,19 @@ def test_a_derivative_of_a_tangent_of_unknown_size_is_0_where_it_is_not_taken(sh
         return tape.gradient(y_dot, x)
 
     np.testing.assert_allclose(program(tf.constant([-1.0, 0.0, 4.0])), [0.0, 0.0, 0.03125])
+
+
+SECOND = {
+    "asin": (tf.asin, [-1.0, 1.0], [-INF, INF]),
+    "acos": (tf.acos, [-1.0, 1.0], [INF, -INF]),
+    "atanh": (tf.atanh, [-1.0, 1.0], [-INF, INF]),
+    "acosh": (tf.acosh, [1.0], [-INF]),
+    "cbrt": (tf.math.cbrt, [-0.0, 0.0, 1e-250], [INF, -INF, -INF]),
+}
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("name", list(SECOND))
+def test_second_derivatives_are_infinite_where_the_first_ones_are(name: str, run: str) -> None:
+    f, points, want = SECOND[name]
+    np.testing.assert_array_equal(derivatives(f, points, RUNS[run], 2), want)

@@ -44,7 +44,8 @@ def several_small_payloads(monkeypatch):
     # one writer at a time: the order of calls is the same in every run
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.setattr(
-        "serialization.storage.write._side_by_side", lambda write, groups: [write(group) for group in groups]
+        "serialization.storage.write.side_by_side",
+        lambda write, groups, **_: [write(group) for group in groups],
     )
 
 
@@ -337,7 +338,7 @@ from pathlib import Path
 import serialization.storage.write as storage
 from tests.serialization import test_commit
 test_commit.wire_arrays.PAYLOAD_BYTES = 16_100
-storage._side_by_side = lambda write, groups: [write(group) for group in groups]
+storage.side_by_side = lambda write, groups, **_: [write(group) for group in groups]
 test_commit.save(Path(sys.argv[2]), "new")
 """
 

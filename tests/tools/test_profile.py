@@ -10,7 +10,7 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.plan.executable import Executable
-from graphad.compiler.plan.tiers import HostPlan
+from graphad.compiler.plan.host import HostPlan
 from graphad.function.polymorphic import Function
 
 PLACES = [(Function, "__call__"), (Function, "_trace_new"), (Executable, "run"), (HostPlan, "run")]

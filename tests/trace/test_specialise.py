@@ -250,8 +250,8 @@ def test_a_graph_too_large_to_write_out_keeps_calls_and_specialises_shared_ones_
     assert expanded_nodes(graph) >= 1 << 15
     inlined = 1000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphad.trace.specialise.INLINED_NODES", inlined)
-        patch.setattr("graphad.trace.specialise.SMALL_CALL", inlined // 10)
+        patch.setattr("graphad.trace.specialiser.INLINED_NODES", inlined)
+        patch.setattr("graphad.trace.specialiser.SMALL_CALL", inlined // 10)
         special = specialise(graph, [TensorSpec([3])])
     distinct, stack = {}, [special]
     while stack:
@@ -283,8 +283,8 @@ def test_a_size_that_a_kept_call_computes_is_known_outside() -> None:
 
     graph = trace_flat(lambda x: [f(x)], [TensorSpec([None, None])]).graph
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphad.trace.specialise.INLINED_NODES", 10)
-        patch.setattr("graphad.trace.specialise.SMALL_CALL", 10)
+        patch.setattr("graphad.trace.specialiser.INLINED_NODES", 10)
+        patch.setattr("graphad.trace.specialiser.SMALL_CALL", 10)
         special = specialise(graph, [TensorSpec([2, 3])])
     assert names(special) == ["call", "reshape"]
     assert special.output_specs[0].dims == (3, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, WORK, Backend, Expected, Part, Walk
-from graphad.compiler.cpu import build
+from graphad.compiler.cpu import build, stacks
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
 from graphad.compiler.cpu.runtime import (
@@ -19,11 +19,13 @@ from graphad.compiler.cpu.runtime import (
     drawing,
     entry,
     factorising,
+    growing,
     indexing,
     lapack,
     movement,
     multiplying,
     ordering,
+    placing,
     pool,
     repeat,
     transforming,
@@ -31,7 +33,7 @@ from graphad.compiler.cpu.runtime import (
 )
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
-from graphad.compiler.rows import Arena, Row, Step
+from graphad.compiler.rows import About, Arena, Row, Step
 from graphad.compiler.source import Source
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
@@ -40,6 +42,7 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
     Applied,
     Band,
+    Bounded,
     Convolved,
     Drawn,
     Factorised,
@@ -49,6 +52,7 @@ from graphad.kernels.forms import (
     Kernel,
     Library,
     Ordered,
+    Placed,
     Routine,
     Running,
     Transformed,
@@ -58,6 +62,7 @@ from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.core.spec import TensorSpec
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work above which the rows of a loop are shared among threads
 ROW_NANOSECONDS = 40_000
@@ -77,7 +82,7 @@ class Cpu(Backend):
     is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = has_calls = has_branches = True
+    has_routines_in_loops = has_calls = has_branches = has_growing = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -188,6 +193,10 @@ class Cpu(Backend):
                 if form.way in ("add", "max", "min")
                 else as_dtype(dtype).itemsize in self.copied
             )
+        if isinstance(form, Placed):
+            return placing.has(form, dtypes)
+        if isinstance(form, Bounded):
+            return placing.has_bounds(dtypes, ranks)
         if isinstance(form, Band):
             return as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Running):
@@ -239,6 +248,10 @@ class Cpu(Backend):
             return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
+        if isinstance(form, Placed):
+            return placing.parts(form, dtypes, shapes)
+        if isinstance(form, Bounded):
+            return placing.bounds(dtypes, *shapes[-1])
         if isinstance(form, Transformed):
             return transforming.parts(form, dtypes[0], shapes)
         if isinstance(form, Indexed):
@@ -295,6 +308,20 @@ class Cpu(Backend):
 
     def branch(self) -> int:
         return branch.kernel()
+
+    def growing(
+        self, slices: Sequence[calls.Shaped], walked: int, about: About
+    ) -> tuple[list[int], Callable[[], object]]:
+        return growing.words_of(slices, walked), lambda: growing.Stacks(slices, about)
+
+    def part(self, itemsize: int) -> Step:
+        return Step(growing.kernel(), [0, 0, 0, itemsize], (growing.P_PAIR, growing.P_LONG, growing.P_CELL))
+
+    def leaving(self, cell: Any, spec: TensorSpec, shape: tuple[int, ...], is_nested: bool) -> Any:
+        return stacks.Leaving(cell, spec, shape, is_nested)
+
+    def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
+        return stacks.Entering(cell, dtype, shape, is_nested)
 
     def poll(self) -> int:
         return repeat.poll()

@@ -10,11 +10,10 @@ the powers
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
-from graphad.core.dims import Dim, product
+from graphad.core.dims import Dim
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
@@ -22,24 +21,15 @@ from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, Add, Mul, Neg, Square
+from graphad.ops.math.arithmetic import ADD, MUL, Add, Mul, Neg, Square
 from graphad.ops.math.cast import Cast, wraps_sizes
 from graphad.ops.math.power import Pow
-from graphad.ops.math.reduce import (
-    ReduceAll,
-    ReduceAny,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-)
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
 
 
-TABLE = RuleTable()
+TABLE = RuleTable(later={"graphad.ops.math.reduce": "graphad.compiler.passes.reductions"})
 rewrite = TABLE.rewrite
 
 
@@ -58,7 +48,7 @@ def same_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | No
 @rewrite(ExpandDims, Squeeze)
 def axes_by_reshape(s: Sweep, node: Node) -> Found:
     """Adding or removing axes of size 1 is a reshape."""
-    return _reshaped(s, node.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
+    return reshaped(s, node.inputs[0], node.specs[0].dims)
 
 
 @rewrite(Reshape)
@@ -67,7 +57,7 @@ def reshape_once(s: Sweep, node: Node) -> Found:
     x = node.inputs[0]
     inner = s.made_by(x, Reshape)
     if inner is not None:
-        return _reshaped(s, inner.inputs[0], node.specs[0].dims)  # type: ignore[no-any-return]
+        return reshaped(s, inner.inputs[0], node.specs[0].dims)
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 
@@ -120,57 +110,16 @@ def sum_over_nothing(s: Sweep, node: Node) -> Found:
         return None
     extra = len(have) - len(want)
     if all(same_size(size, 1) for size in have[:extra]) and all(map(same_size, have[extra:], want)):
-        return _of_one(s, x, want)  # type: ignore[no-any-return]
+        return sum_of_one(s, x, want)
     return None
 
 
-def _of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> Any:
+def sum_of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> int | None:
     """Sums of one number each: NumPy's sums start with +0, which turns -0 into +0."""
-    y, spec = _reshaped(s, x, dims), s.spec(x)
+    y, spec = reshaped(s, x, dims), s.spec(x)
     if y is None or not (spec.dtype.is_floating or spec.dtype.is_complex):
         return y
     return s.bind(ADD, y, s.constant(0, like=spec))
-
-
-@rewrite(ReduceProd, ReduceMax, ReduceMin, ReduceAll, ReduceAny)
-def reduce_over_nothing(s: Sweep, node: Node) -> Found:
-    """A reduction over axes of size 1 only is a reshape."""
-    return _over_nothing(s, node, _reshaped)
-
-
-@rewrite(ReduceSum, ReduceMean)
-def add_over_nothing(s: Sweep, node: Node) -> Found:
-    """A sum or mean over axes of size 1 only is a reshape, except for the sign of zeros."""
-    return _over_nothing(s, node, _of_one)
-
-
-def _over_nothing(s: Sweep, node: Node, instead: Callable[[Sweep, int, Any], Any]) -> Found:
-    """The replacement of a reduction over axes of size 1 only, None if other axes are reduced."""
-    x, spec = node.inputs[0], node.specs[0]
-    have = s.spec(x)
-    if have.dims is None or spec.dims is None or have.dtype is not spec.dtype:
-        return None
-    axes = range(len(have.dims)) if node.op.axes is None else node.op.axes  # type: ignore[attr-defined]
-    if any(not same_size(have.dims[axis], 1) for axis in axes):
-        return None
-    return instead(s, x, spec.dims)  # type: ignore[no-any-return]
-
-
-@rewrite(ReduceMean)
-def mean_by_sum(s: Sweep, node: Node) -> Found:
-    """A mean of float32 or float64 is the sum divided by the count."""
-    x, op = node.inputs[0], cast(ReduceMean, node.op)
-    spec = s.spec(x)
-    if spec.dims is None or spec.dtype.name not in ("float32", "float64"):
-        return None
-    axes = range(len(spec.dims)) if op.axes is None else op.axes
-    sizes = tuple([spec.dims[axis] for axis in axes])
-    if not is_definite(sizes):
-        return None
-    count = product(sizes)
-    return s.bind(
-        DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.bind(SizeVector((count,), spec.dtype, True))
-    )
 
 
 @rewrite(Square)
@@ -235,7 +184,7 @@ def nothing_at_all(s: Sweep, node: Node) -> int | None:
     return None if node.op.effects else node.inputs[0]
 
 
-def _reshaped(s: Sweep, x: int, dims: tuple[Any, ...] | None) -> Any:
+def reshaped(s: Sweep, x: int, dims: tuple[Size | None, ...] | None) -> int | None:
     """x in another shape; None where its sizes depend on data."""
     if same_dims(s.spec(x).dims, dims):
         return x

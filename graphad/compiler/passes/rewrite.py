@@ -9,7 +9,9 @@ adds are offered to the rules again. Nodes with effects are never merged, and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -38,11 +40,15 @@ class RuleTable:
     """The rules of one pass, or of several, in the order in which they are tried.
 
     A rule matches ops by their class, or by a trait where the class is one that a program may do without: its module is then
-    not imported for the rule's sake.
+    not imported for the rule's sake. Rules that need such classes stand in a module of their own: `later` has the module of
+    the ops and that of their rules, whose `TABLE` is asked after this one.
     """
 
-    def __init__(self, rules: Iterable[tuple[Match, Rule]] = ()) -> None:
+    def __init__(
+        self, rules: Iterable[tuple[Match, Rule]] = (), later: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.rules = list(rules)
+        self.later = dict(later)
         self._by_class: dict[type[Op], tuple[Rule, ...]] = {}
 
     def rewrite(self, *matches: Match) -> Callable[[Rule], Rule]:
@@ -60,6 +66,9 @@ class RuleTable:
         found = self._by_class.get(kind)
         if found is None:
             found = tuple([rule for match, rule in self.rules if _matches(match, kind)])
+            if kind.__module__ in self.later:
+                more: RuleTable = importlib.import_module(self.later[kind.__module__]).TABLE
+                found += more.of(kind)
             self._by_class[kind] = found
         return found
 
@@ -70,7 +79,9 @@ def _matches(match: Match, kind: type[Op]) -> bool:
 
 def combined(tables: Iterable[RuleTable]) -> RuleTable:
     """The rules of several passes combined for one sweep."""
-    return RuleTable([entry for table in tables for entry in table.rules])
+    tables = list(tables)
+    later = {ops: rules for table in tables for ops, rules in table.later.items()}
+    return RuleTable([entry for table in tables for entry in table.rules], later)
 
 
 def sweep(graph: Graph, rules: RuleTable, on_constants: Sequence[Rule] = ()) -> Graph:

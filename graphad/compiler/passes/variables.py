@@ -8,8 +8,8 @@ error in a round would leave what earlier rounds have assigned. So only where no
 does nothing else that is seen. Assignments in branches inside of the rounds become results of the branches. An op that reads and
 increases a variable in one step, such as one that takes a key from a generator, says in which steps that can be done.
 
-The rules of `AGAIN` take loops and conds that may raise too, those that check among them. They are for runs that are made again,
-op by op and without these rules, where something raises.
+The rules of `AGAIN` take loops and conds that may raise too, those that check or print among them. They are for runs that are
+made again, op by op and without these rules, where something raises.
 
 So do those of a cond outside of loops, if they are small: where the branch is not taken, a variable is given a copy of its value.
 Values that branches only read are read before the cond, whatever its nodes may raise.
@@ -122,8 +122,8 @@ def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[
         return None
     within = _WITHIN_AGAIN if may_raise else _WITHIN
     may_raise = may_raise or not op.effects & WRITES
-    if most is not None and any(n.op.in_steps for g in (op.then_graph, op.else_graph) for n in g.nodes):
-        return None  # only a call with a loop holds the guard that such an op takes
+    if most is not None and _takes_guard(op):
+        return None
     graphs = [sweep(graph, within) for graph in (op.then_graph, op.else_graph)]
     operands = node.inputs[1:]
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
@@ -150,13 +150,21 @@ def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[
     return list(found[: len(node.specs)])
 
 
+def _takes_guard(op: Op) -> bool:
+    """Whether an op, or one in a branch at any depth, takes a guard that the call does not hold: it does so only for loops."""
+    if op.repeats:
+        return False
+    return bool(op.in_steps) or any(_takes_guard(node.op) for graph in sub_graphs(op) for node in graph.nodes)
+
+
 def _only_assigns(op: Op, may_check: bool) -> bool:
-    """Whether an op does nothing that is seen but assign, or also, with `may_check`, raise where something does not hold."""
+    """Whether an op does nothing that is seen but assign, or also, with `may_check`, raise where something does not hold, and
+    print."""
     if not op.effects & IO:
         return True
     inner = sub_graphs(op)
     if not may_check or not inner:
-        return may_check and op.checks
+        return may_check and (op.checks or op.prints)
     return all(_only_assigns(node.op, may_check) for graph in inner for node in graph.nodes)
 
 

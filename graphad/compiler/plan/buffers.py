@@ -80,24 +80,6 @@ def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-def as_value(y: object) -> Any:
-    """The result of `eval` as an operand: a NumPy scalar for shape (), never an array of rank 0."""
-    return y[()] if type(y) is np.ndarray and not y.ndim else y
-
-
-def own(y: Array, *sources: object) -> Any:
-    """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
-    if type(y) is np.ndarray:
-        if not y.ndim:
-            return y[()]
-        if y.base is not None:
-            return y.copy()
-        for source in sources:
-            if y is source:
-                return y.copy()
-    return y
-
-
 def strided(root: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A read-only view of contiguous memory."""
     if 0 in shape:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.compiler.plan.buffers import as_value
+from graphad.compiler.plan.host import as_value
 from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, explained

@@ -10,38 +10,44 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.plan.exclusive import Guards, written
-from graphad.compiler.plan.tiers import (
-    FAILED,
-    HOT_CALLS,
-    LARGE_ELEMENTS,
-    READY,
-    Compilation,
-    HostPlan,
-)
-from graphad.core import forks
+from graphad.compiler.plan.host import HostPlan
+from graphad.core import forks, printed
 from graphad.core.collector import held
 from graphad.core.dims import evaluate
 from graphad.core.errors import GraphadError, ResourceExhaustedError
 from graphad.core.flags import ALWAYS, AUTO, flags
 from graphad.core.frames import note_traced_line
+from graphad.core.op import IO
+from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, Handle
 from graphad.graph.evaluate import set_runner
 from graphad.graph.ir import JIT_COMPILE, Graph
+from graphad.graph.walk import sub_graphs
 from graphad.trace.numbered import with_numbers
 from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
 
+if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
+    from graphad.compiler.plan.tiers import Compilation
+
+HOT_CALLS = 3
+LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
+MOST_MISSES = 3  # runs in a row without an answer
 ARENA_LIMIT = 512 << 20  # bytes of workspace that native plans for other sizes may keep
 
 
 class SizeClass:
-    """One size class of a graph."""
+    """One size class of a graph.
+
+    Attributes:
+      requested: Its native side, None as long as nobody has asked for `compilation`.
+    """
 
     def __init__(
         self, specialised: Specialised, inputs: Sequence[TensorSpec], options: Options, place: str
@@ -51,10 +57,33 @@ class SizeClass:
         self.inputs = inputs  # as traced: for a variable the shape that it allows, not the current one
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
-        self.compilation = Compilation(self.graph, specialised.literals, options, place)
-        self.calls = 0
+        self.place = place
+        self._source = None if _is_definite(self.graph) else specialised.graph
+        self.literals = specialised.literals
+        self.requested: Compilation | None = None
+        self.calls = self.misses = 0
         # Stacks whose slices differ in shape run on NumPy only.
         self.is_ragged = any(None in row for row in specialised.key)
+
+    @property
+    def compilation(self) -> Compilation:
+        """The native side, made when it is first asked for."""
+        if self.requested is None:
+            from graphad.compiler.plan.tiers import Compilation
+
+            with _make_lock:
+                if self.requested is None:
+                    self.requested = Compilation(
+                        self.graph, self.literals, self.options, self.place, self._source
+                    )
+        return self.requested
+
+
+def _is_definite(graph: Graph) -> bool:
+    """Whether the shapes of all values are known, in sub-graphs too."""
+    return all(is_definite(spec.dims) for spec in graph.specs) and all(
+        _is_definite(inner) for node in graph.nodes if node.op.structured for inner in sub_graphs(node.op)
+    )
 
 
 class Way:
@@ -87,7 +116,7 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None if it is not possible."""
         with self._lock:
-            ready = self.native is None and self.size_class.compilation.state == READY
+            ready = self.native is None and self.size_class.compilation.is_ready
             if ready and _can_assign(self.size_class, self.numbers):
                 self.bound = self.size_class.compilation.bind(self.numbers)
                 self.native = None if self.bound is None else self.bound.call
@@ -161,22 +190,30 @@ class Executable:
             raise error if isinstance(error, GraphadError) else self._exhausted(values, error) from error
 
     def _run(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        if self.graph.effects & IO:
+            with printed.running():
+                return self._chosen(values, jit_compile)
+        return self._chosen(values, jit_compile)
+
+    def _chosen(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        """The outputs by the plan that there is, or by NumPy where it has no answer."""
         sizes = self.sizes_of(values)
         cls = sizes.size_class
         if jit_compile is False or cls.is_ragged:
             return sizes.host.run(values)
         native = sizes.native
         if native is None:
-            compilation = cls.compilation
-            if compilation.state == READY or (
-                jit_compile and compilation.state != FAILED and compilation.wait(self._is_part())
+            compilation = cls.compilation if jit_compile else cls.requested
+            if compilation is not None and (
+                compilation.is_ready
+                or (jit_compile and not compilation.has_failed and compilation.wait(self._is_part()))
             ):
                 native = sizes.make_native()
                 self._forget_large(sizes)
-            elif compilation.state is None:
+            elif compilation is None or compilation.state is None:
                 cls.calls += 1
                 if cls.calls >= HOT_CALLS or sizes.elements >= LARGE_ELEMENTS:
-                    compilation.ask(sizes.numbers)
+                    cls.compilation.ask(sizes.numbers)
         if native is not None:
             outputs = native(values)
             if outputs is None:
@@ -187,8 +224,23 @@ class Executable:
                     if cls.options is self.options:
                         self._last = native
             if outputs is not None:
+                cls.misses = 0
                 return outputs  # type: ignore[no-any-return]
+            if cls.compilation.assumes:
+                self._missed(cls)
         return sizes.host.run(values)
+
+    def _missed(self, cls: SizeClass) -> None:
+        """Note a run without an answer; after some in a row sizes of slices are not assumed any more."""
+        with self._lock:
+            self._last = None  # so that an answer is noted too
+            cls.misses += 1
+            if cls.misses < MOST_MISSES:
+                return
+            cls.requested = cls.compilation.assume_nothing()
+            for sizes in self._sizes.values():
+                if sizes.size_class is cls:
+                    sizes.native = sizes.bound = None
 
     def _is_part(self) -> bool:
         """Whether the user asked for another function, of which this graph is a loop's body or a branch."""

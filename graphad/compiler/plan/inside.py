@@ -51,7 +51,7 @@ def stays_inside(part: Partition, unit: Unit) -> bool:
 
 def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """Each walk of a unit: site, extents and strides in elements, bytes of an element; nothing if it has no elements."""
-    targets = [part.sites[value] for value in unit.writes]
+    targets = [part.site(value) for value in unit.writes]
     if unit.stages:
         for each in unit.stages:
             yield from _walks(part, each)
@@ -74,8 +74,9 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
         walks = [(site, site) for site in (*unit.reads, *targets)]
     elif unit.kind == REPEAT:
         carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
-        walks = [*zip(carries, targets), *[(target, target) for target in targets]]
-        yield from _rounds(unit, targets)
+        known = [target for target in targets if part.is_known(target)]  # for the others the run makes room
+        walks = [*zip(carries, known), *[(target, target) for target in known]]
+        yield from _rounds(part, unit, targets)
     elif unit.kind == BRANCH:
         walks = [(target, target) for target in targets]
         yield from _branches(unit, targets)
@@ -99,7 +100,9 @@ def _branches(
             yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
 
 
-def _rounds(unit: Unit, targets: Sequence[Site]) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
+def _rounds(
+    part: Partition, unit: Unit, targets: Sequence[Site]
+) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
     repeat, op = unit.repeat, unit.repeat.op
     reads = list(unit.reads if unit.scalars else unit.reads[1:])
@@ -126,6 +129,8 @@ def _rounds(unit: Unit, targets: Sequence[Site]) -> Iterator[tuple[Site, Sequenc
         if is_definite(spec.dims):
             yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
     for site, spec in stacked:
+        if not part.is_known(site):
+            continue
         if not is_definite(spec.dims):
             raise UndecidedSize(frozenset())
         dims = (site.shape[0], *spec.dims)

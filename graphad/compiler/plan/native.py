@@ -17,30 +17,35 @@ import numpy as np
 from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
-from graphad.compiler.plan.buffers import as_value, own
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
+from graphad.compiler.plan.host import as_value, own
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
+    COPIED,
     FRESH,
+    GROWN,
     INPUT,
     PYTHON,
     SCALAR,
     Schedule,
     Segment,
+    collects,
     is_whole,
 )
 from graphad.compiler.plan.steps import Scope, constant_of
+from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
+from graphad.core import printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import NO_MEMORY, WRITES, Op, explained
+from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -66,12 +71,16 @@ class Bound:
         self._keep: list[Any] = []
         self.arena_bytes: list[int] = []
         self.places: dict[int, int] = {}  # root -> arena offset
+        self._cells: dict[
+            tuple[int, int], int
+        ] = {}  # of stacks that enter or leave: (native segment, root) -> arena offset
         self.images: list[Any] = []
         self.work = 0.0
         self.regions = 0
         self._is_guarded = bool(written(self.graph))
         self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
         self._scalar_segment = self._segments_of_scalars()
+        self._grows = self._segments_that_grow()
         for segment in schedule.segments:
             if segment.is_native:
                 self.images.append(self._image(segment))
@@ -127,6 +136,11 @@ class Bound:
                         found[value] = k
         return found
 
+    def _segments_that_grow(self) -> list[int]:
+        """The numbers of the native segments with loops that collect a number of slices which only the run knows."""
+        natives = [segment for segment in self.schedule.segments if segment.is_native]
+        return [k for k, segment in enumerate(natives) if any(map(collects, segment.units))]
+
     def arguments(self, segment: Segment) -> list[int]:
         """The roots that a segment takes as arguments, in order."""
         if not self.schedule.is_single:
@@ -147,14 +161,18 @@ class Bound:
         last = {}
         for unit in segment.units:
             for value in unit.writes:
-                if self.schedule.storage[value] in (ARENA, SCALAR):
-                    kept = self.schedule.storage[value] == SCALAR
+                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED):
+                    kept = self.schedule.storage[value] in (SCALAR, COPIED)
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
         lives = scope.lives(segment.units, last, segment.first)
+        lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
         offsets, total = buffers.place([life for _, life in lives])
         for (value, life), offset in zip(lives, offsets, strict=True):
             scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
-            self.places[value] = offset
+            if value not in segment.stacks:
+                self.places[value] = offset
+            if value in segment.stacks or value in segment.copied:
+                self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
         work = 0.0
@@ -191,7 +209,32 @@ class Bound:
         for root in self._scalars:
             instance = instances[self._scalar_segment[root]]
             out.append(instance.scalar(self.places[root], self.partition.specs[root].dtype.numpy))
+        natives = [segment for segment in self.schedule.segments if segment.is_native]
+        for number, root in self._cells:
+            out.append(self._passing(instances[number], root, self._cells[number, root], natives[number]))
+        out += [instances[number].trim for number in self._grows]
         return out[0] if len(out) == 1 else tuple(out)
+
+    def _passing(self, instance: Any, root: int, offset: int, segment: Segment) -> Any:
+        """What puts a stack of unknown length into its cell of an instance, or gets it from there."""
+        spec = self.partition.specs[root]
+        dims = (spec.dims or ())[1:]
+        is_nested = not is_definite(dims)
+        shape = tuple([self.size(n) for n in (dims[1:] if is_nested else dims)])
+        cell = instance.words_at(offset, CELL_BYTES // 8)
+        if root in segment.stacks:
+            return self.backend.entering(cell, spec.dtype.numpy, shape, is_nested)
+        return self.backend.leaving(cell, spec.with_dims(dims), shape, is_nested)
+
+    @property
+    def _state(self) -> list[str]:
+        """The names of what an instance of the plan has of its own."""
+        return [
+            *[f"run{k}" for k in range(len(self.images))],
+            *[f"s{root}" for root in self._scalars],
+            *[f"pass{number}_{root}" for number, root in self._cells],
+            *[f"trim{number}" for number in self._grows],
+        ]
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
         """The run function of each native segment; a profiler replaces these by timed ones."""
@@ -210,7 +253,7 @@ class Bound:
         if inputs:
             lines.append(f"{', '.join(inputs)}{',' if len(inputs) == 1 else ''} = values")
         self._captured: set[int] = set()
-        state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
+        state = self._state
         last = self._last_uses()
         number = 0
         hosts: list[Asked] = []
@@ -231,9 +274,13 @@ class Bound:
         body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
+        body += self._trimmed()
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
         body.append(f"return [{', '.join(results)}]")
+        if graph.effects & IO:
+            names["mark"] = printed.mark
+            lines.append("begun = mark()")
         # A read returns the array at the start of the call; assignments in the plan have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
@@ -284,8 +331,8 @@ class Bound:
         kept = {self._root(value) for value in self.partition.outputs}
         found: dict[int, int] = {}
         for k, segment in enumerate(self.schedule.segments):
-            for root in segment.reads:
-                if self.schedule.storage[root] in (FRESH, PYTHON) and root not in kept:
+            for root in (*segment.reads, *segment.stacks, *segment.copied):
+                if self.schedule.storage[root] in (FRESH, PYTHON, COPIED) and root not in kept:
                     found[root] = k
         return found
 
@@ -304,24 +351,42 @@ class Bound:
                         out.append(f"r{value} = take(n{value}, t{value})")
                     else:
                         out.append(f"r{value} = empty(n{value}, t{value})")
+        for root in segment.stacks:
+            out.append(f"e{number}_{root} = pass{number}_{root}({self._array_name(root)})")
         arguments = [self._array_name(root, True) for root in self.arguments(segment)]
         call = f"status = run{number}({', '.join(arguments)})"
         acts = not self.schedule.is_single and self.schedule.acts_before(segment)
         is_made_again = self.schedule.is_made_again and not acts
         if is_made_again:
             self._names["Unanswered"] = Unanswered
-            out += ["try:", f"    {call}", "except Unanswered:", "    return None"]
+            out += ["try:", f"    {call}", "except Unanswered:", *self._again(), "    return None"]
         else:
             out.append(call)
-        state = [f"run{k}" for k in range(len(self.images))] + [f"s{root}" for root in self._scalars]
+        state = self._state
         packed = state[0] if len(state) == 1 else f"({', '.join(state)})"
         out.append("if status:")
         out.append("    at = -1")
+        out += [f"    {line}" for line in self._trimmed()]
         out.append(f"    push({packed})")
-        # After a misfit the caller calls again, which is not allowed if something may have been printed or assigned.
-        again = "None" if is_made_again else f"failed(status{'' if acts else ', misfits'})"
-        out.append(f"    return {again}")
+        # After a misfit the caller calls again, which is not allowed if something may have been assigned.
+        if not is_made_again:
+            out.append(f"    failed(status{'' if acts else ', misfits'})")
+        out += [*self._again(), "    return None"]
+        if segment.stacks:
+            out.append(f"{' = '.join(f'e{number}_{root}' for root in segment.stacks)} = None")
+        out += [f"r{root} = pass{number}_{root}()" for root in segment.copied]
         return out
+
+    def _again(self) -> list[str]:
+        """What is done before a run is made again: the next one leaves out what this one has printed."""
+        if not self.graph.effects & IO:
+            return []
+        self._names["again"] = printed.again
+        return ["    again(begun)"]
+
+    def _trimmed(self) -> list[str]:
+        """Lines that free large memory of the loops."""
+        return [f"trim{number}()" for number in self._grows]
 
     def _array_name(self, root: int, as_argument: bool = False) -> str:
         kind = self.schedule.storage[root]
@@ -443,7 +508,7 @@ class Bound:
             return f"r{root}"
         name = self._value(value, site or Site(value, (), ()))
         is_scalar = site is not None and not site.shape
-        if kind == FRESH and root not in earlier:
+        if kind in (FRESH, COPIED) and root not in earlier:
             return name
         if kind == INPUT and self.graph.inputs[root].is_handle:
             return name  # a variable's array is never written to, so a read returns it

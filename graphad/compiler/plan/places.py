@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from graphad.compiler.plan.steps import RepeatMaker
 
 
-ARGUMENT, ARENA, FIXED = "argument", "arena", "fixed"
+ARGUMENT, ARENA, FIXED, CELL = "argument", "arena", "fixed", "cell"
 RELEASE_NANOSECONDS = 20_000  # estimated work above which a plan lets other Python threads run
 Address = Callable[[Kernel | Stages], int]
 ROUNDS = 64.0  # assumed steps of a loop of unknown length, for estimates of time
 
 
 class Place(NamedTuple):
-    """An address: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`.
+    """An address: byte `offset` of argument `number` or of the arena, or address `number` plus `offset`, or `offset` behind the
+    address in the cell at byte `number` of the arena (see `rows`).
 
     Its storage is the bytes from `low` up to `high`, counted like the offset. Each round of a loop in `strides` (pairs of a
     loop and bytes, the innermost loop first) advances it.
@@ -124,6 +125,10 @@ def moves_of(
         strides = place.strides
         if strides[0][0] is loop:
             words[at + 2], strides = strides[0][1], strides[1:]
+            if place.kind == CELL and not strides:
+                words[at + 1] = place.offset
+                places.append((at + 3, Place.of(ARENA, 0, place.number, table.CELL_BYTES)))
+                continue
         # A place that only an outer loop moves is set again before each first round.
         places.append((at + 1, place._replace(strides=strides)))
     return words, places, pointers

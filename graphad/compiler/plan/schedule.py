@@ -1,7 +1,8 @@
 """The units of a partition as alternating native and Python segments, and the storage of each value.
 
 A value that only native steps of one segment touch lives in the arena; one that leaves its segment, is a result, or is read in
-Python is a fresh array; a result of shape () stays in the arena and is read out as a NumPy scalar.
+Python is a fresh array; a result of shape () stays in the arena and is read out as a NumPy scalar. A stack of a length that only
+the run knows is memory of the loop that collects it; one that leaves its segment is copied from there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 from graphad.compiler.units import CALL, NATIVE, ROUTINE, Partition, Unit
 from graphad.core.dims import product
-from graphad.graph.walk import acts, only_checks
+from graphad.core.shapes import is_definite
+from graphad.graph.walk import acts_once, only_speaks
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 
 INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
+GROWN, COPIED = "grown", "grown, then copied"
+_OUTSIDE = {ARENA: FRESH, GROWN: COPIED}  # where a value is kept that leaves its segment
 
 
 class Segment(Struct):
@@ -31,13 +35,15 @@ class Segment(Struct):
     units: list[Unit]
     first: int
     reads: list[int] = []  # roots outside the arena that it reads, then writes
+    stacks: list[int] = []  # stacks of unknown length, not made in it, that it reads
+    copied: list[int] = []  # those made in it that leave it
 
 
 class Schedule(Struct):
     """A partition that is ready to be bound to numbers.
 
     Attributes:
-      storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR.
+      storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR, GROWN, COPIED.
       lives: For every root that a unit makes, the first and the last position that needs it.
       is_single: There is only one native segment, and it comes first, so that handles can be passed to it directly.
       is_made_again: A run in whose native segments something raises is made again op by op, as one without an answer, since what
@@ -52,12 +58,13 @@ class Schedule(Struct):
     is_made_again: bool = False
 
     def acts_before(self, segment: Segment | None = None) -> bool:
-        """Whether something may have been assigned or printed before a segment runs; None: before one that holds a routine."""
+        """Whether something that cannot be done again may have been done before a segment runs; None: before one that holds a
+        routine."""
         acted = False
         for each in self.segments:
             if acted and (each is segment or (segment is None and any(map(has_routine, each.units)))):
                 return True
-            acted = acted or any(acts(node.op) for unit in each.units for node in unit.nodes)
+            acted = acted or any(acts_once(node.op) for unit in each.units for node in unit.nodes)
         return False
 
     @property
@@ -84,10 +91,17 @@ def schedule(partition: Partition, apart: bool = False, is_made_again: bool = Fa
     _place_outputs(partition, storage, lives)
     for segment in segments:
         roots = [root for unit in segment.units for root in (*_roots(unit), *unit.writes)]
-        segment.reads = list(dict.fromkeys(r for r in roots if storage[r] in (INPUT, PYTHON, FRESH)))
+        held = [r for r in dict.fromkeys(roots) if storage[r] in (INPUT, PYTHON, FRESH, COPIED)]
+        if segment.is_native:
+            made = {value for unit in segment.units for value in unit.writes}
+            stacks = [r for r in held if not is_definite(partition.specs[r].dims)]
+            segment.stacks = [r for r in stacks if r not in made]
+            segment.copied = [r for r in stacks if r in made]
+            held = [r for r in held if r not in stacks]
+        segment.reads = held
     natives = [k for k, segment in enumerate(segments) if segment.is_native]
     is_single = natives == [0] and not any(
-        node.op.effects and not (node.op.loads or node.op.stores or only_checks(node.op))
+        node.op.effects and not (node.op.loads or node.op.stores or only_speaks(node.op))
         for node in graph.nodes
     )
     return Schedule(partition, segments, storage, lives, is_single, is_made_again)
@@ -122,7 +136,9 @@ def _storage_of_units(
         for value in unit.writes:
             maker[value] = position
             lives[value] = (position, position)
-            storage[value] = ARENA if unit.kind in NATIVE else PYTHON
+            storage[value] = PYTHON
+            if unit.kind in NATIVE:
+                storage[value] = ARENA if is_definite(partition.specs[value].dims) else GROWN
         for node in unit.nodes if unit.kind == "assign" else ():
             storage.setdefault(node.start, PYTHON)
     for position, unit in enumerate(units):
@@ -130,10 +146,10 @@ def _storage_of_units(
             if root in lives:
                 lives[root] = (lives[root][0], position)
             # The arena is the memory of one segment.
-            if storage.get(root) == ARENA and (
+            if storage.get(root) in _OUTSIDE and (
                 unit.kind not in NATIVE or segment_of[position] != segment_of[maker[root]]
             ):
-                storage[root] = FRESH
+                storage[root] = _OUTSIDE[storage[root]]
     return storage, lives
 
 
@@ -149,6 +165,8 @@ def _place_outputs(partition: Partition, storage: dict[int, str], lives: dict[in
             is_scalar = partition.backend.is_host and not partition.specs[root].dims
             is_scalar = is_scalar and site is not None and root not in shaped
             storage[root] = SCALAR if is_scalar else FRESH
+        elif storage.get(root) == GROWN:
+            storage[root] = COPIED
         if root in lives:
             lives[root] = (lives[root][0], end)
 
@@ -157,6 +175,14 @@ def has_routine(unit: Unit) -> bool:
     """Whether a unit, a round of its loop or a branch may have no answer, or calls what may raise."""
     return unit.kind in (ROUTINE, CALL) or any(
         has_routine(each) for part in unit.partitions for each in part.units
+    )
+
+
+def collects(unit: Unit) -> bool:
+    """Whether a loop, also one inside of it, collects a number of slices which only the run knows."""
+    specs = unit.nodes[0].specs if unit.repeat is not None else ()
+    return not all(is_definite(spec.dims) for spec in specs) or any(
+        collects(each) for part in unit.partitions for each in part.units
     )
 
 

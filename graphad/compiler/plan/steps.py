@@ -19,23 +19,20 @@ from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
 from graphad.compiler.plan.branch import BranchMaker
-from graphad.compiler.plan.buffers import as_value
 from graphad.compiler.plan.calls import call
+from graphad.compiler.plan.host import as_value
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
 from graphad.compiler.plan.places import (
     ARENA,
     ARGUMENT,
     FIXED,
-    RELEASE_NANOSECONDS,
-    ROUNDS,
     Address,
     Made,
     Place,
-    moves_of,
 )
+from graphad.compiler.plan.repeat import RepeatMaker
 from graphad.compiler.plan.schedule import as_storage
-from graphad.compiler.repeat import COPIED, DIRECT, Repeat
 from graphad.compiler.rows import About, Arena, Argument, Row, Step
 from graphad.compiler.units import (
     BLOCKS,
@@ -60,7 +57,7 @@ from graphad.graph.ir import Node
 from graphad.kernels import stages
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import block_layout, scalar_word
-from graphad.kernels.sites import Site, reach, same_size
+from graphad.kernels.sites import Site, reach
 from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes
 
@@ -97,6 +94,10 @@ class Scope:
         self.address = address
         self.keep = keep
         self.places: dict[int, Place] = {}
+        # Of inner loops that add to the stacks of earlier rounds: how many slices there are, the pair for a run, by the unit; and
+        # where the addresses of such stacks belong, by value. See `repeat`.
+        self.added: dict[int, tuple[Place, Place]] = {}
+        self.longs: dict[int, Place] = {}
         self._bytes: dict[int, int] = {}
         self._chains: dict[int, Blocks] = {}
 
@@ -112,8 +113,11 @@ class Scope:
         return tuple([self.size(dim) for dim in self.part.specs[value].dims or ()])
 
     def bytes(self, value: int) -> int:
+        """Bytes of a value, of its cell if it is a stack of unknown length."""
         total = self._bytes.get(value)
         if total is None:
+            if not is_definite(self.part.specs[value].dims):
+                return table.CELL_BYTES
             total = self.part.specs[value].dtype.itemsize
             for size in self.shape(value):
                 total *= size
@@ -189,12 +193,12 @@ class Scope:
         rows = self._rows(unit, workspace, self._is_inside(unit))
         if unit.inside is None:
             unit.inside = self.numbers
-        about = self._about(unit)
+        about = self.about(unit)
         for made in rows:
             made.row = made.row._replace(about=about)
         return rows
 
-    def _about(self, unit: Unit) -> About:
+    def about(self, unit: Unit) -> About:
         """What errors say of a unit."""
         nodes = unit.nodes or [node for stage in unit.stages for node in stage.nodes]
         names = ", ".join(dict.fromkeys([node.op.name for node in nodes])) or unit.kind
@@ -385,209 +389,3 @@ def constant_of(part: Partition, root: int, numbers: Mapping[str, int]) -> Any:
     if not inputs <= root < part.graph.first_node_value:
         raise InternalError(f"plan: value {root} has no place")
     return part.graph.constants[root - inputs]
-
-
-class RepeatMaker:
-    """Lays out one native loop: its arena, its tables, its moves."""
-
-    def __init__(self, outer: Scope, unit: Unit, workspace: Place | None) -> None:
-        self.outer, self.unit = outer, unit
-        self.repeat: Repeat = unit.repeat
-        self.op = self.repeat.op
-        self.body = outer.inner(self.repeat.body, self.op)
-        self.test = None if self.repeat.test is None else outer.inner(self.repeat.test, self.op)
-        self.start = workspace.offset if workspace is not None else 0
-        self.total = 0
-        self._swaps: dict[int, int] = {}
-        self._bases: dict[int, dict[int, tuple[int, int]]] = {}
-        for k, scope in enumerate([self.body] if self.test is None else [self.body, self.test]):
-            self._bases[k] = self._arena(scope, k)
-
-    def _arena(self, scope: Scope, k: int) -> dict[int, tuple[int, int]]:
-        """The offset and size of a round's values, including those copied at its end."""
-        units = scope.part.units
-        last = scope.part.last_uses()
-        if k == 0:
-            for root in self._placed_roots():
-                last.pop(root, None)
-        lives = scope.lives(units, last)
-        offsets, total = buffers.place([life for _, life in lives])
-        base = self.total
-        self.total += total
-        for carry in self._swapped() if k == 0 else ():
-            self._swaps[carry] = self.total
-            size = self.outer.bytes(self.unit.writes[carry])
-            self.total += -(-size // buffers.ALIGNMENT) * buffers.ALIGNMENT
-        return {
-            value: (base + offset, life.size) for (value, life), offset in zip(lives, offsets, strict=True)
-        }
-
-    def _swapped(self) -> list[int]:
-        """Carries that become the old value of another carry, which need storage of their own."""
-        n, part = self.op.n_carry, self.repeat.body
-        found = []
-        for k, value in enumerate(part.outputs[:n]):
-            root = part.sites[value].root
-            if root < n and root != k:
-                found.append(k)
-        return found
-
-    def _placed_roots(self) -> set[int]:
-        """Roots of the body that live in results of the loop rather than in the arena."""
-        part, n = self.repeat.body, self.op.n_carry
-        direct = [
-            part.sites[value].root
-            for k, value in enumerate(part.outputs[:n])
-            if self.repeat.ways[k] == DIRECT
-        ]
-        return {*direct, *self.repeat.stacked}
-
-    def made(self, is_inside: bool) -> list[Made]:
-        """Copies of the first carries, then the loop itself; with `is_inside` both are known to stay in their storage."""
-        return [*self._first_rows(is_inside), self._loop_row(is_inside)]
-
-    def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
-        """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
-        reads = list(self.unit.reads)
-        limit = None if self.unit.scalars else reads.pop(0)
-        places = self.op.operands
-        return limit, places.carries(reads), places.invariants(reads), places.xs(reads)
-
-    def _result(self, k: int) -> Site:
-        return self.outer.part.sites[self.unit.writes[k]]
-
-    def _first_rows(self, is_inside: bool) -> list[Made]:
-        _, carry, _, _ = self._operands()
-        rows = [self.outer.copy(site, self._result(k), is_inside) for k, site in enumerate(carry)]
-        if not self._writes_every_slice():
-            rows += [self.outer.fill(0, self._result(k), is_inside) for k in self.op.outputs.ys]
-        return rows
-
-    def _writes_every_slice(self) -> bool:
-        if self.op.test is not None or self.op.steps is None:
-            return not self.op.n_ys
-        dims = self.outer.part.specs[self.unit.writes[-1]].dims
-        return not self.op.n_ys or (dims is not None and same_size(dims[0], self.op.steps))
-
-    def _bind_places(self, is_inside: bool) -> None:
-        outer, body, operands = self.outer, self.body, self.op.operands
-        _, _, invariants, stacks = self._operands()
-        for k in operands.carries:
-            body.let(k, outer.place(self._result(k)), is_inside)
-        for k, site in zip(operands.invariants, invariants, strict=True):
-            body.let(k, outer.place(site), is_inside)
-        for k, site in zip(operands.xs, stacks, strict=True):
-            body.let(k, self._moving(outer.place(site), body.bytes(k), is_inside), is_inside)
-        for root, y in self.repeat.stacked.items():
-            place = outer.place(self._result(self.op.outputs.ys[y]))
-            body.let(root, self._moving(place, body.bytes(root), is_inside), is_inside)
-        for k, value in enumerate(self.op.results.carries(self.repeat.body.outputs)):
-            if self.repeat.ways[k] == DIRECT:
-                body.let(self.repeat.body.sites[value].root, outer.place(self._result(k)), is_inside)
-        self._place_arena(body, 0)
-        if self.test is not None:
-            for k in (*operands.carries, *operands.invariants):
-                self.test.let(k, body.places[k], is_inside)
-            self._place_arena(self.test, 1)
-
-    def _place_arena(self, scope: Scope, k: int) -> None:
-        for value, (offset, size) in self._bases[k].items():
-            scope.places.setdefault(value, Place.of(ARENA, 0, self.start + offset, size))
-
-    def _moving(self, place: Place, size: int, is_inside: bool) -> Place:
-        return place.moved_by(self, size, self._most(), self.op.reverse, is_inside)
-
-    def _most(self) -> int:
-        """The slices of the shortest stack, the most rounds that are possible; -1 without stacks."""
-        _, _, _, stacks = self._operands()
-        lengths = [site.shape[0] for site in stacks]
-        for value in self.op.outputs.ys(self.unit.writes):
-            lengths.append((self.outer.part.specs[value].dims or (0,))[0])
-        return min([self.outer.size(length) for length in lengths], default=-1)
-
-    def _body_rows(self, is_inside: bool) -> list[Made]:
-        body, part = self.body, self.repeat.body
-        rows = []
-        for y, value in self.repeat.early.items():
-            rows.append(self._copy_to_slice(y, value, is_inside))
-        for at, unit in enumerate(part.units):
-            rows += body.make(unit, body.places.get(-1 - at))
-        for y, value in self.repeat.late.items():
-            rows.append(self._copy_to_slice(y, value, is_inside))
-        swapped = self._swapped()
-        for k in swapped:
-            rows.append(self._copy_value(part.outputs[k], self._swap(k)))
-        for k, way in enumerate(self.repeat.ways):
-            if way == COPIED:
-                source = self._swap(k) if k in swapped else None
-                target = body.places[k]
-                rows.append(
-                    self._copy_between(k, source, target)
-                    if source
-                    else self._copy_value(part.outputs[k], target)
-                )
-        return rows
-
-    def _swap(self, k: int) -> Place:
-        return Place.of(ARENA, 0, self.start + self._swaps[k], self.outer.bytes(self.unit.writes[k]))
-
-    def _copy_value(self, value: int, target: Place) -> Made:
-        """Copy a value of the body, C order, to a place."""
-        return self.body.copied(value, target)
-
-    def _copy_between(self, k: int, source: Place, target: Place) -> Made:
-        return self.body.copied_between(self.repeat.body.outputs[k], source, target)
-
-    def _copy_to_slice(self, y: int, value: int, is_inside: bool) -> Made:
-        whole = self.outer.place(self._result(self.op.outputs.ys[y]))
-        target = self._moving(whole, self.body.bytes(value), is_inside)
-        return self._copy_value(value, target)
-
-    def _single(self, scope: Scope, site: Site, size: int) -> Place:
-        """The place of one element of `size` bytes."""
-        place = scope.place(site)
-        place.check(0, size)
-        return place
-
-    def _loop_row(self, is_inside: bool) -> Made:
-        self._bind_places(is_inside)
-        outer, op = self.outer, self.op
-        limit, _, _, _ = self._operands()
-        tables = [self._body_rows(is_inside)]
-        if self.test is not None:
-            test = self.test
-            tables.append(
-                [
-                    made
-                    for at, unit in enumerate(test.part.units)
-                    for made in test.make(unit, test.places.get(-1 - at))
-                ]
-            )
-        words, places, pointers = moves_of(self, tables)
-        words[table.BODY_ROWS], words[table.REVERSE] = len(tables[0]), int(op.reverse)
-        words[table.MOST] = self._most()
-        words[table.STEPS] = -1 if op.steps is None or op.test is not None else outer.size(op.steps)
-        places.append((table.COUNT, self._single(outer, self._result(op.outputs.count[0]), 4)))
-        rounds = ROUNDS
-        if limit is None:
-            scalar = self.unit.scalars[0]
-            words[table.FIXED] = int(outer.known(scalar))
-            rounds = float(words[table.FIXED]) if self.test is None else min(ROUNDS, words[table.FIXED])
-        else:
-            words[table.LIMIT_BYTES] = outer.part.specs[limit.root].dtype.itemsize
-            places.append((table.LIMIT, self._single(outer, limit, words[table.LIMIT_BYTES])))
-        if self.test is not None:
-            words[table.TEST_ROWS] = len(tables[1])
-            answer = self.test.part.sites[self.test.part.outputs[0]]
-            places.append((table.ANSWER, self._single(self.test, answer, 1)))
-        work = 30 + rounds * sum(made.work for rows in tables for made in rows)
-        if limit is not None or (self.test is not None and words[table.FIXED] > ROUNDS):
-            work = max(work, RELEASE_NANOSECONDS + 1)  # the duration is unknown
-        if work > RELEASE_NANOSECONDS:
-            words[table.POLL] = outer.backend.poll()
-        made = outer.filled(outer.backend.repeat(), words, places, work)
-        row = made.row
-        named = [(table.BODY, [m.row for m in tables[0]])]
-        if self.test is not None:
-            named.append((table.TEST, [m.row for m in tables[1]]))
-        return Made(Row(row.function, row.words, row.arguments, row.arena, named, pointers), work, made.moves)

@@ -1,8 +1,8 @@
-"""Tiers of a plan: evaluation by NumPy at first, native code once its kernels are compiled.
+"""Towards tier 1: native code of a plan, once its kernels are compiled.
 
-Tier 0 walks the optimised graph with every eval looked up in advance. For a plan that is large or called often, a thread
-partitions the graph and finds kernels in the cache, the compile worker compiles the missing ones, and when all have addresses
-the plan switches. After any failure it stays at tier 0, with one line in the log.
+For a plan that is large or called often, a thread partitions the graph and finds kernels in the cache, the compile worker
+compiles the missing ones, and when all have addresses the plan switches. After any failure it stays at tier 0 (`host.py`), with
+one line in the log.
 """
 
 from __future__ import annotations
@@ -12,23 +12,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from graphad.compiler.pipeline import DEFAULT, Options
-from graphad.compiler.plan.buffers import as_value, own
 from graphad.core import bind as door
 from graphad.core import forks
 from graphad.core.collector import held
-from graphad.core.errors import GraphadError, InternalError, ResourceExhaustedError
-from graphad.core.frames import note_traced_line
-from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, WRITES, evaluated, explained
-from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import last_uses
-from graphad.trace.numbered import with_numbers, with_sizes
+from graphad.core.errors import GraphadError, ResourceExhaustedError
+from graphad.core.op import IO, WRITES
+from graphad.graph.ir import Graph
 
 if TYPE_CHECKING:  # modules that only compiling needs are imported when something is compiled
     import queue
@@ -36,140 +29,34 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
     from graphad.compiler.backend import Backend
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
-    from graphad.core.annotations import Array
-    from graphad.core.op import Op
-    from graphad.core.spec import TensorSpec
-    from graphad.devices.array import DeviceArray
     from graphad.kernels.forms import Kernel
     from graphad.kernels.stages import Stages
-    from graphad.ops.control.stacks import RaggedStack
 
-HOT_CALLS = 3
-LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
-GIVEN_LIMIT = 65_536  # the most elements of a kept value that depends only on sizes
 SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thread, which itself yields at every call into LLVM
 
-
-# tier 0
-
-
-class HostPlan:
-    """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
-
-    __slots__ = ("_base", "_outputs", "_steps")
-
-    def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
-        self._base: list[Any] = [
-            *map(as_value, graph.constants),
-            *[None] * (graph.size - graph.first_node_value),
-        ]
-        last = last_uses(graph, range(graph.first_node_value))
-        aliased = _aliased(graph)
-        self._steps = []
-        for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
-            op = with_sizes(node.op, numbers)
-            if not node.inputs and not op.effects and not op.multiple and not op.structured:
-                # It depends only on sizes: computed once, unless it is large.
-                try:
-                    value = as_value(op.eval())
-                except Exception as error:
-                    error = explained(error, op, [])
-                    note_traced_line(error, node.line)
-                    raise error
-                if np.size(value) <= GIVEN_LIMIT:
-                    self._base[node.start - len(graph.inputs)] = value
-                    aliased.add(node.start)
-                    continue
-            self._steps.append(_step(node, op, gone))
-        self._outputs = []
-        for value in graph.outputs:
-            self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
-            aliased.add(value)  # it is returned repeatedly, so it is shared
-
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        """The outputs for input values."""
-        known = [*values, *self._base]
-        asked: tuple[Any, tuple[int, ...], str | None] | None = None
-        token = hush()  # native code raises no warnings either
-        try:
-            for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
-                if count == 2:
-                    known[out] = f(known[a], known[b])
-                elif count == 1:
-                    known[out] = f(known[a])
-                elif count == 0:
-                    known[out] = f(*[known[i] for i in a])
-                else:
-                    known[out : out + b] = f(*[known[i] for i in a])
-                for i in gone:
-                    known[i] = None
-        except Exception as error:
-            if asked is not None:
-                op, inputs, line = asked
-                error = explained(error, op, [known[i] for i in inputs])
-                note_traced_line(error, line)
-            raise error
-        finally:
-            unhush(token)
-        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
-
-
-def _step(node: Node, op: Op, gone: tuple[int, ...]) -> tuple[Any, ...]:
-    """(number of inputs, function, its operands, its results, values not read after it, node)."""
-    asked = op, node.inputs, node.line
-    f = op.evaluator
-    if op.multiple:
-        f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
-        return -1, f, node.inputs, len(node.specs), node.start, gone, asked
-    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs return scalars for scalars
-        f = _valued(f)
-    if len(node.inputs) == 2:
-        return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked
-    if len(node.inputs) == 1:
-        return 1, f, node.inputs[0], 0, node.start, gone, asked
-    return 0, f, node.inputs, 0, node.start, gone, asked
-
-
-def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *values: as_value(f(*values))
-
-
-def _result(y: DeviceArray | RaggedStack | Array, shared: bool, spec: TensorSpec) -> Any:
-    if (y.shape != spec.dims and not spec.describes(y.shape)) or y.dtype != spec.dtype.numpy:
-        raise InternalError(
-            f"plan: a result has shape {y.shape} and dtype {y.dtype} where its graph says {spec.dims} and {spec.dtype.name}"
-        )
-    if type(y) is np.ndarray:
-        return y.copy() if shared else own(y) if y.base is not None else y
-    return y
-
-
-def _aliased(graph: Graph) -> set[int]:
-    """Values that are an input or a constant, or an operand that an eval may have returned."""
-    found = set(range(graph.first_node_value))
-    for node in graph.nodes:
-        if node.op.aliases or node.op.returns_input:
-            found.update(node.outputs)
-    return found
-
-
-# towards tier 1
 
 WAITING, READY, FAILED = "waiting", "ready", "failed"
 
 
 class Compilation:
-    """The native side of one size class: its schedule and the addresses of its kernels.
+    """The native side of one size class: its schedule and the addresses of its kernels. `source` is the graph before it was
+    optimised, if sizes in it may be assumed.
 
     Attributes:
       state: None until the first request, then WAITING, READY or FAILED.
       reason: Why it failed.
       seconds: The time from the first request until it was ready.
       compiled: How many kernels were compiled rather than found in the cache.
+      assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
     """
 
     def __init__(
-        self, graph: Graph, literals: frozenset[int], options: Options = DEFAULT, device: str = "cpu"
+        self,
+        graph: Graph,
+        literals: frozenset[int],
+        options: Options = DEFAULT,
+        device: str = "cpu",
+        source: Graph | None = None,
     ) -> None:
         self.graph = graph
         self.device = device
@@ -181,6 +68,8 @@ class Compilation:
         self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
+        self.assumes = False
+        self._source = source
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -192,6 +81,14 @@ class Compilation:
         from graphad.compiler.backend import backend_of
 
         return backend_of(self.device)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == READY
+
+    @property
+    def has_failed(self) -> bool:
+        return self.state == FAILED
 
     def ask(self, numbers: Mapping[str, int]) -> None:
         """Compile the kernels in the background; returns at once. `numbers` are the sizes of the requesting call."""
@@ -258,7 +155,10 @@ class Compilation:
 
         if self.schedule is None:
             with apart_from(self.literals):
-                made = self._made_again(carried(self.graph, self.options))
+                made = self._with_assumed_sizes()
+                self.assumes = made is not None
+                if made is None:
+                    made = self._made_again(carried(self.graph, self.options))
                 if made is None or (made.partition.graph is not self.graph and made.has_loops_in_python):
                     made = self._made_again(self.graph)
                 if made is None:
@@ -274,13 +174,36 @@ class Compilation:
                 raise GraphadError(reason)
         return kernels
 
-    def _made_again(self, graph: Graph) -> Schedule | None:
-        """The schedule of a graph with routines, None if a run without an answer could not be made again."""
+    def _with_assumed_sizes(self) -> Schedule | None:
+        """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
+        from graphad.compiler.passes.assume import assumed, relies
+        from graphad.compiler.pipeline import carried, optimise
+
+        found = None if self._source is None else assumed(self._source)
+        if found is None:
+            return None
+        graph = optimise(found[0], self.options, self.literals)
+        for each in dict.fromkeys((carried(graph, self.options), graph)):
+            made = self._made_again(each, True)
+            if made is None or (each is not graph and made.has_loops_in_python):
+                continue
+            hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
+            if not any(relies(node.op, found[1]) for unit in hosts for node in unit.nodes):
+                return made
+        return None
+
+    def assume_nothing(self) -> Compilation:
+        """One for the same graph in which slices have the sizes that they turn out to have."""
+        return Compilation(self.graph, self.literals, self.options, self.device)
+
+    def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
+        """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error
+        is taken for that of the op."""
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
 
         part = partition(graph, self.options, self.backend, has_routines=True)
-        made = schedule(part, is_made_again=bool(graph.effects & (WRITES | IO)))
+        made = schedule(part, is_made_again=always or bool(graph.effects & (WRITES | IO)))
         return None if not made.is_single and made.acts_before() else made
 
     def _build(self) -> None:
@@ -395,7 +318,9 @@ def _apart_from_signals(work: Callable[[], None]) -> None:
             failures.append(error)
 
     thread = threading.Thread(target=guarded, name="graphad compilation", daemon=True)
-    thread.start()
+    if not forks.started(thread):
+        work()
+        return
     thread.join()
     if failures:
         raise failures[0]
@@ -408,7 +333,10 @@ _thread_lock = forks.lock()
 
 
 def _background(task: Callable[[], None]) -> None:
-    """Run a task in the single preparing thread, which ends after some idle time."""
+    """Run a task in the single preparing thread, which ends after some idle time.
+
+    Where there can be no thread now, the task waits for the next one: until then its graph runs as NumPy calls.
+    """
     global _thread, _tasks
     with _thread_lock:
         if _tasks is None:
@@ -417,8 +345,8 @@ def _background(task: Callable[[], None]) -> None:
             _tasks = queue.SimpleQueue()
         _tasks.put(task)
         if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
-            _thread.start()
+            thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
+            _thread = thread if forks.started(thread) else None
 
 
 def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:

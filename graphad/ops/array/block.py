@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -78,6 +79,9 @@ class BlockBounds(TupleOp):
             raise _outside(int(at[-1]), total, first, many)
         stops = np.where(size == -1, sizes, begin + size)
         return arrays.copy(np.broadcast_to(begin, stops.shape)), stops.astype(begin.dtype, copy=False)
+
+    def lower(self, sizes: TensorSpec, begin: TensorSpec, size: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Bounded()
 
     def batch(self, ctx: BatchContext, sizes: Ranked, begin: Ranked, size: Ranked) -> tuple[Tensor, ...]:
         return bind(self, sizes, begin, size)

@@ -25,11 +25,12 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
+from graphad.core.composed import Composed
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Dim
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
-from graphad.core.op import MIXED, Composed, Op, TupleOp, define
+from graphad.core.op import MIXED, Op, TupleOp, define
 from graphad.core.references import AT, entries_of
 from graphad.core.refusal import members, refuse
 from graphad.core.registry import lookup

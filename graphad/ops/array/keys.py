@@ -176,9 +176,14 @@ def is_slice(entry: object) -> bool:
     return type(entry) is tuple and entry[0] == "slice"
 
 
+def _used(key: Key) -> int:
+    """How many axes a key has entries for."""
+    return len([entry for entry in key if type(entry) is not str])
+
+
 def expand(key: Key, rank: int, dims: Any = None) -> Key:
     """The key with the ellipsis expanded: one entry for each axis, and the new axes."""
-    used = len([entry for entry in key if type(entry) is not str])
+    used = _used(key)
     if used > rank:
         shown = format_dims(dims) if dims is not None else f"<rank {rank}>"
         raise InvalidArgumentError(
@@ -332,8 +337,9 @@ def check_claims(key: Key, dims: Sequence[Dim | int]) -> None:
 
 
 def only_index(key: Key, rank: int) -> int | None:
-    """The axis of a key that takes one index from an input and keeps all other axes, None for other keys."""
-    if any(type(entry) is str and entry == NEW for entry in key):
+    """The axis of a key that takes one index from an input and keeps all other axes, None for other keys, and for tensors that
+    have fewer axes."""
+    if any(type(entry) is str and entry == NEW for entry in key) or _used(key) > rank:
         return None
     entries = expand(key, rank)
     at = [axis for axis, entry in enumerate(entries) if is_reference(entry) and len(entry) == 2]

@@ -59,6 +59,7 @@ from graphad.ops.array.keys import (
     steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.placed import placed_form, sized
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
@@ -107,8 +108,12 @@ class GetItem(Op):
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        key = tuple([sized(item, difference) for item in self.key])
+        return self if key == self.key else GetItem(key)
+
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
-        return _at_one_index("take", self.key, x, numbers, (0, 1))
+        return placed_form("take", self.key, x.dims, len(numbers))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[1:]
@@ -324,6 +329,9 @@ class GetItemGrad(Op):
         out[key] = g
         return out
 
+    def lower_given(self, g: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
+        return placed_form("spread", self.key, self.shape, len(numbers))
+
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         op = GetItem(self.key)
         return (bind(op, h, *ctx.inputs[1 : 1 + op.given]),)
@@ -379,7 +387,7 @@ class SliceUpdate(Op):
     def lower_given(
         self, x: TensorSpec, value: TensorSpec, *numbers: TensorSpec
     ) -> kernels.forms.Form | None:
-        return _at_one_index("put", self.key, x, numbers, (0, 2, 1))
+        return placed_form("put", self.key, x.dims, len(numbers))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         numbers = ctx.inputs[2:]
@@ -399,14 +407,6 @@ class SliceUpdate(Op):
             if x in (None, axis) and indexed_rows(self.key, dims, axis) == value:
                 return axis
         return MIXED
-
-
-def _at_one_index(
-    way: str, key: Key, x: TensorSpec, numbers: Sequence[TensorSpec], given: tuple[int, ...]
-) -> kernels.forms.Form | None:
-    """The form of a key that takes one index from an input and keeps all other axes: a lookup or an update by one position."""
-    axis = only_index(key, len(x.dims or ())) if len(numbers) == 1 else None
-    return None if axis is None else kernels.forms.Indexed(way, 0, axis, negative="wrap", given=given)
 
 
 def _other_part(dims: tuple[Any, ...], part: tuple[Any, ...]) -> InvalidArgumentError:

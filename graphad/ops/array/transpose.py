@@ -25,11 +25,12 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind, constant_here
 from graphad.core.blame import blamed, blaming
+from graphad.core.composed import Composed
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Composed, Op, define
+from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.refusal import refuse
 from graphad.core.registry import lookup

@@ -2,7 +2,7 @@
 
 The modules by subject:
 
-    products              matmul, contraction, direct
+    products              matmul, contraction, axis_products, direct
     systems, factors      systems, factors, eigen, banded, tridiagonal, iterative
     diagonals             diagonal, diagonals
     matrix functions      functions, functions_there, composed, norms

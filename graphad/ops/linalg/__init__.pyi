@@ -2,6 +2,7 @@
 
 from graphad.ops.array.create import eye as eye
 from graphad.ops.array.transpose import matrix_transpose as matrix_transpose
+from graphad.ops.linalg.axis_products import tensordot as tensordot
 from graphad.ops.linalg.banded import banded_triangular_solve as banded_triangular_solve
 from graphad.ops.linalg.banded import eigh_tridiagonal as eigh_tridiagonal
 from graphad.ops.linalg.banded import tridiagonal_matmul as tridiagonal_matmul
@@ -13,7 +14,6 @@ from graphad.ops.linalg.composed import pinv as pinv
 from graphad.ops.linalg.composed import tensor_diag as tensor_diag
 from graphad.ops.linalg.composed import tensor_diag_part as tensor_diag_part
 from graphad.ops.linalg.contraction import einsum as einsum
-from graphad.ops.linalg.contraction import tensordot as tensordot
 from graphad.ops.linalg.diagonal import band_part as band_part
 from graphad.ops.linalg.diagonal import trace as trace
 from graphad.ops.linalg.diagonals import diag as diag

@@ -34,7 +34,7 @@ from graphad.core.errors import (
 )
 from graphad.core.op import Op, define
 from graphad.core.schema import Count
-from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.shapes import broadcast_dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops import library
@@ -44,6 +44,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.squeezing import squeeze
+from graphad.ops.directly import directly
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigh, eigvalsh
@@ -227,12 +228,36 @@ def tridiagonal_matmul(
         rows = []
     if x.ndim is None or a.ndim is None or x.ndim < 2:
         raise InvalidArgumentError(f"{op}: rhs has shape {x.shape}; a matrix of known rank is needed.")
-    wide = pad(x, [[0, 0]] * (x.ndim - 2) + [[1, 1], [0, 0]])
     upper, middle, lower = rows or [expand_dims(getitem(a, (..., row, slice(None))), -1) for row in range(3)]
-    n = slice(None)
-    above, below = getitem(wide, (..., slice(2, None), n)), getitem(wide, (..., slice(0, -2), n))
-    found: Tensor = upper * above + middle * x + lower * below
-    return found
+    found = directly(_times_tridiagonal, upper, middle, lower, x)
+    if found is not None:
+        return found
+    # What lies outside of the matrix is not read, as it may be NaN.
+    above = getitem(upper, _BUT_LAST) * getitem(x, _BUT_FIRST)
+    below = getitem(lower, _BUT_FIRST) * getitem(x, _BUT_LAST)
+    total: Tensor = _beside(above, 0, 1) + middle * x + _beside(below, 1, 0)
+    return total
+
+
+_BUT_FIRST, _BUT_LAST = (..., slice(1, None), slice(None)), (..., slice(0, -1), slice(None))
+
+
+def _beside(x: Tensor, before: int, after: int) -> Tensor:
+    """Matrices with rows of zeros before and after."""
+    return pad(x, [[0, 0]] * (len(ranked(x.dims)) - 2) + [[before, after], [0, 0]])
+
+
+def _times_tridiagonal(upper: Array, middle: Array, lower: Array, x: Array) -> Array | None:
+    """The steps of `tridiagonal_matmul`; None where batches are repeated."""
+    above, total = upper[_BUT_LAST] * x[_BUT_FIRST], middle * x
+    below = lower[_BUT_FIRST] * x[_BUT_LAST]
+    if not total.size or not above.shape[:-2] == total.shape[:-2] == below.shape[:-2]:
+        return None
+    total[_BUT_LAST] += above
+    total[..., -1:, :] += 0  # as to what is padded: of zeros the sum is 0.0, whatever their sign
+    total[_BUT_FIRST] += below
+    total[..., :1, :] += 0
+    return total
 
 
 @blaming

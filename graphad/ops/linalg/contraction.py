@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,34 +25,31 @@ from graphad.core.annotations import (
     VjpContext,
 )
 from graphad.core.bind import bind
-from graphad.core.convert import lift_pair
 from graphad.core.dims import Dim, Size, is_one, product
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
-from graphad.core.refusal import refuse
+from graphad.core.memo import Memo
+from graphad.core.op import MIXED, Op, define, output_specs
 from graphad.core.schema import Kind, declare
-from graphad.core.shapes import format_dims, is_definite, normalize_axes, ranked
+from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.create import IDENTITY, ones_like
-from graphad.ops.array.join import concat, lift_all, stack
-from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
-from graphad.ops.array.shape import shape
-from graphad.ops.array.slice import getitem
+from graphad.ops.array.join import lift_all
+from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal
-from graphad.ops.linalg.matmul import MATMUL, MatMul
+from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.math.complexes import CONJ
-from graphad.ops.math.reduce import reduce_prod, reduce_sum
+from graphad.ops.math.reduce import ReduceSum
 from graphad.ops.rules import require_numeric, same_dtype
 
 REST = "..."
 Labels = tuple[str, ...]
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -142,7 +139,7 @@ def _spelled_out(
             )
         widths.append(width)
     most = max(widths)
-    free = [letter for letter in _LETTERS if letter not in used]
+    free = [letter for letter in LETTERS if letter not in used]
     if most > len(free):
         raise InvalidArgumentError(f"einsum: {equation!r} needs more than 52 labels.")
     letters = free[:most]
@@ -194,6 +191,41 @@ def _check_sizes(
 # -- with known sizes: ops that have kernels -------------------------------------------------------------------------------
 
 
+class _Value(NamedTuple):
+    """A tensor of a plan: what is known of it, and its place among the operands and the results of the steps."""
+
+    spec: TensorSpec
+    place: int
+
+    @property
+    def dims(self) -> Any:
+        return self.spec.dims
+
+
+class _Plan:
+    """The ops of an Einstein sum in the order in which they run, and the places of their operands."""
+
+    __slots__ = ("count", "steps")
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.steps: list[tuple[Op, tuple[int, ...]]] = []
+
+    def bind(self, op: Op, *xs: _Value) -> _Value:
+        (spec,) = output_specs(op, [x.spec for x in xs])
+        self.steps.append((op, tuple([x.place for x in xs])))
+        return _Value(spec, self.count + len(self.steps) - 1)
+
+    def run(self, xs: Sequence[Tensor]) -> Tensor:
+        values = list(xs)
+        for op, places in self.steps:
+            values.append(bind(op, *[values[place] for place in places]))
+        return values[-1] if self.steps else values[0]
+
+
+_plans = Memo("plans of Einstein sums", 1024)
+
+
 def contract(
     xs: Sequence[Tensor], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str] = frozenset()
 ) -> Tensor:
@@ -204,15 +236,25 @@ def contract(
       operands, result: Their labels and those of the result.
       loose: Labels along which sizes of 1 are broadcast: those of "...".
     """
-    left = list(zip(xs, operands, strict=True))
+    return _planned([x.spec for x in xs], operands, result, loose).run(xs)
+
+
+def _planned(
+    specs: Sequence[TensorSpec], operands: Sequence[Labels], result: Labels, loose: AbstractSet[str]
+) -> _Plan:
+    """The steps of `contract`, which depend on the sizes alone."""
+    plan = _Plan(len(specs))
+    values = [_Value(spec, k) for k, spec in enumerate(specs)]
+    left = list(zip(values, operands, strict=True))
     while len(left) > 1:
         i, j = _next_pair(left, result)
         (b, lb), (a, la) = left.pop(j), left.pop(i)
         later = set(result).union(*[labels for _, labels in left])
-        left.append(_pair(a, la, b, lb, later, result, loose))
+        left.append(_pair(plan, a, la, b, lb, later, result, loose))
     x, labels = left[0]
-    x, labels = _summed(x, labels, set(result))
-    return _ordered(x, labels, result)
+    x, labels = _summed(plan, x, labels, set(result))
+    _ordered(plan, x, labels, result)
+    return plan
 
 
 def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
@@ -234,33 +276,40 @@ def _next_pair(left: Sequence[Any], result: Labels) -> tuple[int, int]:
     return chosen
 
 
-def _summed(x: Tensor, labels: Labels, kept: set[str]) -> tuple[Tensor, Labels]:
+def _summed(plan: _Plan, x: _Value, labels: Labels, kept: set[str]) -> tuple[_Value, Labels]:
     """x summed over the labels that neither the result nor another operand needs."""
     gone = [i for i, label in enumerate(labels) if label not in kept]
     if not gone:
         return x, labels
-    return reduce_sum(x, axis=gone), tuple(label for label in labels if label in kept)
+    return plan.bind(ReduceSum(tuple(gone)), x), tuple(label for label in labels if label in kept)
 
 
-def _ordered(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
+def _ordered(plan: _Plan, x: _Value, labels: Labels, wanted: Labels) -> _Value:
     """x with its axes in the order of `wanted`."""
     perm = tuple(labels.index(label) for label in wanted)
-    return x if perm == tuple(range(len(perm))) else bind(Transpose(perm), x)
+    return x if perm == tuple(range(len(perm))) else plan.bind(Transpose(perm), x)
 
 
 def _pair(
-    a: Any, la: Labels, b: Any, lb: Labels, later: set[str], result: Labels, loose: AbstractSet[str]
-) -> tuple[Any, Labels]:
+    plan: _Plan,
+    a: _Value,
+    la: Labels,
+    b: _Value,
+    lb: Labels,
+    later: set[str],
+    result: Labels,
+    loose: AbstractSet[str],
+) -> tuple[_Value, Labels]:
     """The product of two operands, summed over the labels that are no longer needed."""
-    a, la = _summed(a, la, later | set(lb))
-    b, lb = _summed(b, lb, later | set(la))
+    a, la = _summed(plan, a, la, later | set(lb))
+    b, lb = _summed(plan, b, lb, later | set(la))
     sizes = dict(zip(lb, b.dims, strict=True))
     # Along "..." an operand of size 1 is constant, so the other one can be summed alone.
     alone = {k for k, n in zip(la, a.dims, strict=True) if k in sizes and _is_one(n) != _is_one(sizes[k])}
     alone &= loose - later
     if alone:
-        a, la = _summed(a, la, {*la} - alone)
-        b, lb = _summed(b, lb, {*lb} - alone)
+        a, la = _summed(plan, a, la, {*la} - alone)
+        b, lb = _summed(plan, b, lb, {*lb} - alone)
     shared = [label for label in la if label in lb]
     inner = [label for label in shared if label not in later]
     lead = [label for label in shared if label in later]
@@ -272,17 +321,17 @@ def _pair(
             label for label in (*la, *[label for label in lb if label not in la]) if label not in wanted
         )
         order = (*wanted, *rest)
-        return bind(MUL, _spread(a, la, order), _spread(b, lb, order)), order
+        return plan.bind(MUL, _spread(plan, a, la, order), _spread(plan, b, lb, order)), order
     places = {label: k for k, label in enumerate(result)}
     if rows and columns and places.get(rows[0], 0) > places.get(columns[0], 0):
         a, la, b, lb, rows, columns = b, lb, a, la, columns, rows
     heights = [a.dims[la.index(label)] for label in rows]
     widths = [b.dims[lb.index(label)] for label in columns]
-    a, flip_a = _matrices(a, la, lead, rows, inner)
-    b, flip_b = _matrices(b, lb, lead, columns, inner)
-    y = bind(MatMul(flip_a, not flip_b), a, b)
+    a, flip_a = _matrices(plan, a, la, lead, rows, inner)
+    b, flip_b = _matrices(plan, b, lb, lead, columns, inner)
+    y = plan.bind(MatMul(flip_a, not flip_b), a, b)
     if len(rows) != 1 or len(columns) != 1:
-        y = bind(Reshape((*ranked(y.dims)[: len(lead)], *heights, *widths)), y)
+        y = plan.bind(Reshape((*ranked(y.dims)[: len(lead)], *heights, *widths)), y)
     return y, (*lead, *rows, *columns)
 
 
@@ -290,26 +339,28 @@ def _is_one(size: Size) -> bool:
     return type(size) is int and size == 1
 
 
-def _spread(x: Tensor, labels: Labels, order: Labels) -> Tensor:
+def _spread(plan: _Plan, x: _Value, labels: Labels, order: Labels) -> _Value:
     """x with its axes in `order`, and axes of size 1 for the labels that it lacks."""
-    x = _ordered(x, labels, tuple(label for label in order if label in labels))
+    x = _ordered(plan, x, labels, tuple(label for label in order if label in labels))
     missing = tuple(k for k, label in enumerate(order) if label not in labels)
     # Broadcasting adds leading axes of size 1.
     first = next((k for k, label in enumerate(order) if label in labels), len(order))
     inside = tuple(k - first for k in missing if k > first)
-    return bind(ExpandDims(inside), x) if inside else x
+    return plan.bind(ExpandDims(inside), x) if inside else x
 
 
-def _matrices(x: Any, labels: Labels, lead: list[str], free: list[str], inner: list[str]) -> tuple[Any, bool]:
+def _matrices(
+    plan: _Plan, x: _Value, labels: Labels, lead: list[str], free: list[str], inner: list[str]
+) -> tuple[_Value, bool]:
     """x as [*lead, free, inner], or with the last two axes exchanged (then True) if that saves a transpose."""
     flipped = tuple(labels) == (*lead, *inner, *free) and bool(free)
     order = (*lead, *inner, *free) if flipped else (*lead, *free, *inner)
-    x = _ordered(x, labels, order)
+    x = _ordered(plan, x, labels, order)
     if len(free) == 1 and len(inner) == 1:
         return x, flipped
     n = len(lead)
     split = n + (len(inner) if flipped else len(free))
-    return bind(Reshape((*x.dims[:n], product(x.dims[n:split]), product(x.dims[split:]))), x), flipped
+    return plan.bind(Reshape((*x.dims[:n], product(x.dims[n:split]), product(x.dims[split:]))), x), flipped
 
 
 # -- with unknown sizes ----------------------------------------------------------------------------------------------------
@@ -358,7 +409,7 @@ class Einsum(Op):
                 # A label that only this operand has: the cotangent is constant along it.
                 given.append(labels)
                 values.append(ones_like(ctx.inputs[i]))
-            bars.append(sum_to_input(ctx, i, _apply(given, labels, [g, *values])))
+            bars.append(sum_to_input(ctx, i, summed_product(given, labels, [g, *values])))
         return bars
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
@@ -366,7 +417,7 @@ class Einsum(Op):
         ranks = [len(x.dims) - ctx.stacked(i) for i, x in enumerate(xs)]
         spelled, out = _spelled_out(self.equation, operands, result, ranks)
         used = {label for labels in spelled for label in labels}
-        loop = next(letter for letter in _LETTERS if letter not in used)
+        loop = next(letter for letter in LETTERS if letter not in used)
         stacked = [(loop, *labels) if ctx.stacked(i) else labels for i, labels in enumerate(spelled)]
         return contract(xs, stacked, (loop, *out), _free(operands, spelled))
 
@@ -390,13 +441,22 @@ class Einsum(Op):
         return contract(xs, spelled, out, _free(operands, spelled))
 
 
-def _apply(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Tensor:
+def summed_product(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]) -> Tensor:
     """The Einstein sum of tensors whose labels do not repeat."""
-    if all(is_definite(x.dims) for x in xs):
-        spelled, out = _spelled_out(render(operands, result), operands, result, [len(x.dims) for x in xs])
-        _check_sizes(spelled, [x.dims for x in xs])
-        return contract(xs, spelled, out, _free(operands, spelled))
-    return bind(Einsum(render(operands, result)), *xs)
+    shapes = tuple([x.dims for x in xs])
+    key = (tuple(operands), result, shapes)
+    plan = _plans.get(key)
+    if plan is None:
+        if not all(is_definite(dims) for dims in shapes):
+            return bind(Einsum(render(operands, result)), *xs)
+        spelled, out = _spelled_out(
+            render(operands, result), operands, result, [len(dims) for dims in shapes]
+        )
+        _check_sizes(spelled, shapes)
+        plan = _planned([x.spec for x in xs], spelled, out, _free(operands, spelled))
+        if all(type(size) is int for dims in shapes for size in dims):
+            _plans.keep(key, plan)
+    return plan.run(xs)  # type: ignore[no-any-return]
 
 
 def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: object) -> Tensor:
@@ -443,7 +503,7 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **option
                 f"einsum: operand {i} of {equation!r} has {len(one)} labels, its tensor has shape {format_dims(xs[i].dims)}."
             )
         xs[i], labels[i] = _without_repeats(xs[i], one)
-    y = _apply(labels, result, xs)
+    y = summed_product(labels, result, xs)
     return bind(IDENTITY, y) if y is xs[0] else y
 
 
@@ -482,75 +542,4 @@ def _without_repeats(x: Tensor, labels: Labels) -> tuple[Any, Labels]:
     return x, labels
 
 
-def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
-    """The sum over products of `a` and `b` along pairs of axes.
-
-    Args:
-      a, b: Tensors of one dtype.
-      axes: n, for the last n axes of `a` and the first n of `b`; or two lists of axes, which need known ranks.
-    Returns: Tensor with the other axes of `a`, then those of `b`.
-    Raises: InvalidArgumentError (a ValueError): the axes or their sizes do not fit; DTypeError (a TypeError): dtypes that
-      differ.
-    Example:
-      >>> tensordot([[1, 2], [3, 4]], [1, 1], 1).numpy()
-      array([3, 7], dtype=int32)
-    """
-    a, b = lift_pair("tensordot", a, b)
-    if a.ndim is None or b.ndim is None:
-        return _flat_product(a, b, axes)
-    pairs: Any = axes
-    if hasattr(pairs, "__index__") and not hasattr(pairs, "__len__"):
-        n = int(pairs)
-        if not 0 <= n <= min(a.ndim, b.ndim):
-            raise InvalidArgumentError(f"tensordot: axes is {n}; it must be 0 to {min(a.ndim, b.ndim)}.")
-        left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
-    else:
-        try:
-            left, right = ([int(i) for i in np.ravel(part)] for part in pairs)
-        except (TypeError, ValueError, OverflowError) as cause:
-            refuse(cause, "tensordot", "axes", axes, "a number of axes or two lists of axes are needed")
-        for side, x in ((left, a), (right, b)):
-            normalize_axes("tensordot", side, x.ndim, "an operand", x.dims)
-        left, right = [i % a.ndim for i in left], [i % b.ndim for i in right]
-    if len(left) != len(right):
-        raise InvalidArgumentError(
-            f"tensordot: axes names {len(left)} axes of a and {len(right)} of b; there must be as many of each."
-        )
-    if a.ndim == b.ndim == 1 and left and is_definite(a.dims) and a.dims == b.dims:
-        # The product of two vectors, whose labels would take longer to look at than it does.
-        row, column = bind(Reshape((1, a.dims[0])), a), bind(Reshape((a.dims[0], 1)), b)
-        return bind(Reshape(()), bind(MATMUL, row, column))
-    letters = _LETTERS
-    la = list(letters[: a.ndim])
-    lb = list(letters[a.ndim : a.ndim + b.ndim])
-    for i, j in zip(left, right, strict=True):
-        of_a, of_b = ranked(a.dims)[i], ranked(b.dims)[j]
-        if isinstance(of_a, int) and isinstance(of_b, int) and of_a != of_b:
-            raise InvalidArgumentError(
-                f"tensordot: axis {i} of a with shape {format_dims(a.dims)} has size {of_a}, axis {j} of b with shape "
-                f"{format_dims(b.dims)} has size {of_b}; axes that are summed together must be of one size."
-            )
-        lb[j] = la[i]
-    result = [label for label in la if label not in lb] + [label for label in lb if label not in la]
-    _check_sizes([tuple(la), tuple(lb)], [a.dims, b.dims])
-    return _apply([tuple(la), tuple(lb)], tuple(result), [a, b])
-
-
-def _flat_product(a: Tensor, b: Tensor, axes: object) -> Tensor:
-    """`tensordot` while a rank is unknown: both flattened to matrices, sizes as data."""
-    if not hasattr(axes, "__index__") or hasattr(axes, "__len__") or int(axes) < 0:
-        raise InvalidArgumentError(
-            f"tensordot: axes is {axes!r} while the ranks of a and b are unknown; give the number of axes."
-        )
-    n = int(axes)
-    left, right = shape(a), shape(b)
-    last = getitem(left, slice(-n, None) if n else slice(0, 0))
-    first = getitem(left, slice(None, -n if n else None))
-    rest = getitem(right, slice(n, None))
-    inner = reduce_prod(last)  # b cannot be reshaped if its own sizes differ
-    matrix = reshape(a, stack([reduce_prod(first), inner]))
-    other = reshape(b, stack([inner, reduce_prod(rest)]))
-    return reshape(bind(MatMul(), matrix, other), concat([first, rest], 0))
-
-
-__all__ = ["einsum", "tensordot"]
+__all__ = ["einsum"]

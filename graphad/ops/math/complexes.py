@@ -40,7 +40,8 @@ def _joined_dtype(dtype: DType) -> DType:
     return complex_dtype(require_one_of("complex", dtype, (float32, float64), "the dtype of the parts"))
 
 
-def _join(x: Any, y: Any) -> Array:
+def join_parts(x: Any, y: Any) -> Array:
+    """x + i y of arrays."""
     dtype = np.complex64 if x.dtype == np.float32 else _joined_dtype(as_dtype(x.dtype)).numpy
     out = arrays.empty(np.broadcast_shapes(x.shape, y.shape), dtype, y if isinstance(x, np.generic) else x)
     out.real, out.imag = x, y
@@ -77,7 +78,7 @@ def _imaginary(x: DeviceArray | Array) -> Array | DeviceArray:
 COMPLEX_KIND = frozenset({"complex"})
 Complex = elementwise(
     "complex",
-    _join,
+    join_parts,
     vjp=_join_vjp,
     kinds=FLOATING,
     result=_joined_dtype,

@@ -13,7 +13,7 @@ from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import DIVIDE_NO_NAN, MUL, MUL_ZERO, RECIPROCAL
+from graphad.ops.math.arithmetic import DIV_ZERO, DIVIDE_NO_NAN, MUL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import over
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
@@ -41,7 +41,10 @@ def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
-    return (bind(MUL_ZERO, g, bind(RECIPROCAL, _scaled(3.0, bind(MUL, y, y)))),)
+    slope = bind(
+        DIV_ZERO, bind(DIV_ZERO, g, _scaled(3.0, y)), y
+    )  # 3 y^2 has a slope of 0 where the others are infinite
+    return (slope,)
 
 
 def _hypot_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

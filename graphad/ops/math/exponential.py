@@ -239,10 +239,10 @@ class _Ones(dict[np.dtype[Any], Any]):
         return one
 
 
-_ONE = _Ones()
+ONE = _Ones()
 TanhGrad = elementwise(
     "tanh_grad",
-    lambda y, g: g * (_ONE[y.dtype] - y * y),
+    lambda y, g: g * (ONE[y.dtype] - y * y),
     vjp=_tanh_grad_vjp,
     kinds=INEXACT,
     scalar=(("mul", "x", "x"), ("complement", "a"), ("mul", "y", "b")),
@@ -250,7 +250,7 @@ TanhGrad = elementwise(
 )
 SigmoidGrad = elementwise(
     "sigmoid_grad",
-    lambda y, g: g * (y * (_ONE[y.dtype] - y)),
+    lambda y, g: g * (y * (ONE[y.dtype] - y)),
     vjp=_sigmoid_grad_vjp,
     kinds=INEXACT,
     scalar=(("complement", "x"), ("mul", "x", "a"), ("mul", "y", "b")),

@@ -31,6 +31,7 @@ from graphad.core.dims import product
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.schema import Axes
 from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
@@ -57,7 +58,6 @@ from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
 from graphad.ops.math.cast import Cast, rounded_once
 from graphad.ops.math.compare import EQUAL, IS_FINITE
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
@@ -335,17 +335,18 @@ class ReduceProd(Reduction):
         return combined(np.multiply, x, self.axes, self.keepdims)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        others = lookup("product_of_others")  # by name: few programs need its module
         x = ctx.inputs[0]
         dims = ctx.shape(0)
         if self.axes is None and dims is None:
             flat = reshape(x, [-1])
-            g = bind(MUL, reshape(g, [1]), conjugate(bind(ProductOfOthers(0), flat)))
+            g = bind(MUL, reshape(g, [1]), conjugate(bind(others(0), flat)))
             return (reshape_like(g, ctx, 0),)
         axes = (self.axes or ()) if dims is None else self.over(len(dims))
         # One axis after the other: `part` is the product over the axes so far, `factor` what multiplies the cotangent.
         factor, part = self.restored(ctx, g), x
         for axis in axes:
-            factor = bind(MUL, factor, conjugate(bind(ProductOfOthers(axis), part)))
+            factor = bind(MUL, factor, conjugate(bind(others(axis), part)))
             part = bind(ReduceProd((axis,), True), part)
         return (factor,)
 

@@ -20,6 +20,7 @@ from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
+from graphad.ops.array.order import in_order
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
@@ -59,6 +60,7 @@ class SearchSorted(Op):
         if not arrays.is_here(sequence):
             return self._by_halves(sequence, values)  # type: ignore[no-any-return]
         side: Literal["left", "right"] = "right" if self.right else "left"
+        sequence, values = in_order(sequence), in_order(values)
         out = np.empty(values.shape, self.dtype.numpy)
         for index in np.ndindex(values.shape[:-1]):
             out[index] = np.searchsorted(sequence[index], values[index], side)

@@ -12,17 +12,20 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
-from graphad.ops.math.arithmetic import ADD, DIV_ZERO, MUL, NEG, SQUARE, SUB
+from graphad.ops.math.arithmetic import ADD, DIV_ZERO, MUL, NEG, SQUARE
 from graphad.ops.math.complexes import conjugate, imag, real
-from graphad.ops.math.exponential import over, times
+from graphad.ops.math.exponential import ONE, over, times
 from graphad.ops.math.power import SQRT
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 
+def _minus_twice(x: Tensor) -> Tensor:
+    return bind(MUL, scalar_like(-2.0, x), x)
+
+
 def _one_minus_square(x: Tensor) -> Tensor:
-    one = scalar_like(1.0, x)
-    return bind(MUL, bind(SUB, one, x), bind(ADD, one, x))  # which keeps its digits next to 1
+    return bind(ONE_MINUS_SQUARE, x)
 
 
 def _one_plus_square(x: Tensor) -> Tensor:
@@ -73,6 +76,16 @@ def _sinh_of(x: Tensor) -> Tensor:
     return bind(SINH, x)
 
 
+# One op, since the rules of its steps multiply what is infinite at 1 and -1 by 0.
+OneMinusSquare = elementwise(
+    "one_minus_square",
+    lambda x: (ONE[x.dtype] - x) * (ONE[x.dtype] + x),
+    vjp=times(_minus_twice),
+    kinds=INEXACT,
+    scalar=(("complement", "x"), ("neg", "x"), ("complement", "b"), ("mul", "a", "c")),
+    doc="1 - x^2, computed as (1 - x) (1 + x), which keeps its digits next to 1.",
+)
+ONE_MINUS_SQUARE = OneMinusSquare()
 Sin = _row("sin", np.sin, times(_cos_of), doc="The sine.")
 Cos = _row("cos", np.cos, times(_minus_sin_of), doc="The cosine.")
 Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")

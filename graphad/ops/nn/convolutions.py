@@ -252,7 +252,15 @@ def _transpose(
     made = ConvolutionInputGrad(*_attributes(op, strides, padding, dilations, rank, first), dims)
     if first and not given:
         _require_transposed(op, made, x, kernel, rank)
-    return in_order(op, lambda images: bind(made, images, kernel, *given), x, rank, first)
+
+    def convolve(images: Tensor, kernel: Tensor) -> Tensor:
+        return bind(made, images, kernel, *given)
+
+    def of_any(images: Tensor) -> Any:
+        whole = images.dtype is int32
+        return by_halves(op, convolve, images, kernel, rank) if whole else convolve(images, kernel)
+
+    return in_order(op, of_any, x, rank, first)
 
 
 def _require_transposed(op: str, made: ConvolutionInputGrad, x: Tensor, kernel: Tensor, rank: int) -> None:
@@ -305,11 +313,11 @@ def conv2d_transpose(
     """The transpose of `conv2d`: the gradient by its input.
 
     Args:
-      input: Float tensor [batch, height, width, channels in]. Filters have the same dtype.
-      filters: Float tensor [height, width, channels out, channels in].
+      input: Float or int32 tensor [batch, height, width, channels in]. Filters have the same dtype.
+      filters: Tensor [height, width, channels out, channels in].
       output_shape: [batch, out height, out width, channels out], or only height and width.
       strides, padding, data_format, dilations: As for `conv2d`.
-    Returns: Float tensor of shape `output_shape`.
+    Returns: Tensor of that dtype of shape `output_shape`; sums of int32 wrap around.
     Raises: InvalidArgumentError (a ValueError): shapes, padding or data format do not fit.
     """
     return _transpose(

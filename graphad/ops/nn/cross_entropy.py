@@ -208,9 +208,15 @@ def sparse_softmax_cross_entropy_with_logits(
 
 def _are_classes(labels: Array, classes: int) -> bool:
     """Whether every label is one of the classes."""
-    return not labels.size or bool(
-        np.minimum.reduce(labels, None) >= 0 and np.maximum.reduce(labels, None) < classes
-    )
+    if not labels.size:
+        return True
+    if not arrays.is_here(labels):
+        return bool(np.minimum.reduce(labels, None) >= 0 and np.maximum.reduce(labels, None) < classes)
+    # Without a sign a negative number is larger than any number of classes.
+    return bool(np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize]), None) < classes)
+
+
+_UNSIGNED = {dtype.itemsize: dtype for dtype in map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))}
 
 
 def _require_labels(labels: Array, classes: int) -> None:

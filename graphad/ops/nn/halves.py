@@ -15,13 +15,18 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import bitwise_and, right_shift
 
 
-def by_halves(op: str, convolve: Callable[[Tensor, Tensor], Any], x: Tensor, kernel: Tensor) -> Tensor:
-    """A convolution of int32 numbers, which wraps around as products of them do.
+def by_halves(
+    op: str, convolve: Callable[[Tensor, Tensor], Any], x: Tensor, kernel: Tensor, outputs: int = -1
+) -> Tensor:
+    """A convolution of int32 numbers, which wraps around as products of them do; it adds over the other axes than `outputs` of
+    the filters.
 
     Halves of 16 bits have products of 32 bits, of which float64 adds two million without rounding.
     """
     require_same_dtype(op, kernel, x, ("filters", "input"))
-    if kernel.dims is not None and is_definite(kernel.dims) and product(kernel.dims[:-1]) > 2**21:
+    sizes = list(kernel.dims) if kernel.dims is not None and is_definite(kernel.dims) else [0]
+    sizes[outputs % len(sizes)] = 1
+    if product(sizes) > 2**21:
         raise InvalidArgumentError(
             f"{op}: filters with shape {format_dims(kernel.dims)} are too large for int32; use float64."
         )

@@ -28,6 +28,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import float32, float64
+from graphad.core.memo import Memo
 from graphad.core.op import define
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import ranked
@@ -60,17 +61,15 @@ class Pool(w.Windowed):
 
     def pads_for(self, shape: Sequence[int]) -> w.Pads:
         """The padding of an image of this shape."""
-        return self.pads(shape, self.window)
+        return _geometry(self, tuple(shape[1:-1]))[0]
 
     def near(self: P, shape: Sequence[int]) -> P:
         """The same for images of this shape, in windows without what lies in the padding in every window.
 
         So windows far larger than the image take no longer than those that just cover it.
         """
-        pads = self.pads_for(shape)
-        sizes = zip(shape[1:-1], self.window, self.strides, self.dilations, pads, strict=True)
-        parts = [w.near(*size) for size in sizes]
-        if tuple([size for size, _ in parts]) == self.window:
+        parts = _geometry(self, tuple(shape[1:-1]))[1]
+        if parts is None:
             return self
         return self.changed(
             window=tuple([size for size, _ in parts]), padding=tuple([pad for _, pad in parts])
@@ -103,6 +102,27 @@ class Pool(w.Windowed):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return w.image_rows(axes)
+
+
+_geometries = Memo("geometries of pools", 1024)
+
+
+def _geometry(op: Pool, sizes: tuple[Any, ...]) -> tuple[w.Pads, Any]:
+    """The padding of an image with these sizes; and for each axis the window without what lies in the padding in every window,
+    and the padding for it, where that is less, else None."""
+    found = _geometries.get((op, sizes))
+    if found is None:
+        pads = op.pads((0, *sizes, 0), op.window)
+        parts = None
+        if w.all_known(sizes):
+            parts = [
+                w.near(*size) for size in zip(sizes, op.window, op.strides, op.dilations, pads, strict=True)
+            ]
+            if tuple([size for size, _ in parts]) == op.window:
+                parts = None
+            _geometries.keep((op, sizes), (pads, parts))
+        return pads, parts
+    return found  # type: ignore[no-any-return]
 
 
 def _lowest(dtype: np.dtype[Any]) -> float | int:

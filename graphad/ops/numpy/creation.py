@@ -9,6 +9,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.arrays import is_here
 from graphad.core.blame import blaming
 from graphad.core.convert import exports_array, lift, lift_own, stands_for_tensor
 from graphad.core.device import require_cpu
@@ -356,7 +357,8 @@ def _floats(start: TensorLike, stop: TensorLike) -> list[Tensor]:
 
 
 def _are_known(*xs: object) -> bool:
-    return not any(stands_for_tensor(x) for x in xs)
+    """Whether none is a tensor, nor bfloat16, of which NumPy makes float64."""
+    return not any(stands_for_tensor(x) or (is_here(x) and x.dtype.kind == "V") for x in xs)
 
 
 @blaming

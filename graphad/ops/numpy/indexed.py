@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import ranked
@@ -15,7 +14,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape as sizes_of
 from graphad.ops.numpy.joining import concatenate
-from graphad.ops.numpy.promotion import NUMBERS, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, of_numpys, tensor_of
 
 
 class _Joined:
@@ -44,7 +43,7 @@ class _Joined:
             if type(x) not in NUMBERS
         }
         known = [x.dtype.numpy for x in tensors.values()]
-        dtype = dtypes.from_numpy(np.result_type(*known, *weak))
+        dtype = of_numpys(known, weak)
         made = [tensors[i] if i in tensors else lift(x, dtype) for i, x in enumerate(parts)]
         return concatenate([_of_rank(x, rank, place) for x in made], axis, dtype=dtype)
 
@@ -60,7 +59,7 @@ class _Joined:
             raise InvalidArgumentError(
                 f"{self._name}: {text!r} has {len(numbers)} numbers; it has three at most: axis, rank, place."
             )
-        axis, rank, place = (*numbers, *(self._axis, 1, -1)[len(numbers) :])
+        axis, rank, place = (*numbers, *(self._axis, self._rank, self._place)[len(numbers) :])
         return axis, rank, place
 
     def __repr__(self) -> str:

@@ -147,7 +147,17 @@ def joint_dtype(xs: Sequence[Any]) -> DType:
         (dtype,) = known
         if all(_RANKS[_kind(x)] <= _RANKS[dtype.kind] for x in weak):
             return dtype
-    return dtypes.from_numpy(np.result_type(*[dtype.numpy for dtype in known], *weak))
+    return of_numpys([dtype.numpy for dtype in known], weak)
+
+
+def of_numpys(known: Sequence[np.dtype[Any]], weak: Sequence[Any]) -> DType:
+    """The dtype of NumPy's dtypes and Python numbers together. bfloat16, which NumPy cannot join with every other one, is a
+    float32 beside those; so ufuncs take it too.
+    """
+    try:
+        return dtypes.from_numpy(np.result_type(*known, *weak))
+    except np.exceptions.DTypePromotionError:
+        return dtypes.from_numpy(np.result_type(np.float32, *[x for x in known if x.kind != "V"], *weak))
 
 
 def _kind(x: object) -> str:

@@ -454,13 +454,13 @@ def roll(a: TensorLike, shift: Any, axis: Any = None) -> Tensor:
       array([4, 1, 2, 3])
     """
     a = tensor_of(a)
-    if axis is None:
-        return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
     if not hasattr(axis, "__len__"):
         if isinstance(shift, Tensor):
             shift = math.reduce_sum(shift) if shift.ndim else shift
         elif hasattr(shift, "__len__"):
-            shift = int(np.sum(shift))  # along one axis all shifts together
+            shift = math.reduce_sum(tensor_of(shift))  # along one axis all shifts together
+        if axis is None:
+            return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
         return array.roll(a, shift, axis)
     several = shift.ndim != 0 if isinstance(shift, Tensor) else hasattr(shift, "__len__")
     shifts = shift if several else [shift] * len(axis)

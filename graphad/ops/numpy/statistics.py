@@ -158,10 +158,16 @@ def std(
     return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean, where=where))
 
 
+def _are_broadcast(sizes: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    """Whether these sizes broadcast to others of the same rank, as far as is known."""
+    return all(None in (size, to) or size in (1, to) for size, to in zip(sizes, wanted, strict=True))
+
+
 def weights_along(name: str, a: Any, w: Any, axis: AxisLike) -> Any:
     """Weights of the shape of `a`, given like that or for the axes alone, in the order in which these are named."""
     rank, given = rank_of(name, a), rank_of(name, w)
-    if given not in (0, rank):
+    is_whole = given == rank and (axis is None or np.size(axis) < rank or _are_broadcast(w.dims, a.dims))
+    if given and not is_whole:
         if axis is None:
             raise ArgumentTypeError(
                 f"{name}: weights have shape {w.shape}, the tensor {a.shape}; weights of another rank need an axis."

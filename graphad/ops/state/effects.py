@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import printed
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, stands_for_tensor
@@ -53,6 +54,7 @@ class Print(TupleOp):
 
     name = "print"
     effects = IO
+    prints = True
     keeps = (False, False)
     pieces: tuple[Text, ...]
     summarize: Limit
@@ -70,7 +72,8 @@ class Print(TupleOp):
         text = self.pieces[0]
         for x, piece in zip(xs, self.pieces[1:], strict=True):
             text += formatted(x, self.summarize) + piece
-        _write(text, self.stream)
+        if printed.is_due():
+            _write(text, self.stream)
         return ()
 
     vjp = no_gradient("printing gives no value")

@@ -10,7 +10,7 @@ import pytest
 import graphad as tf
 from graphad.compiler import rows
 from graphad.compiler.cpu.runtime import blas
-from graphad.compiler.plan import native, steps, tiers
+from graphad.compiler.plan import host, native, steps, tiers
 from graphad.compiler.plan.executable import executable_of
 from graphad.compiler.plan.steps import Place
 from graphad.core.bind import bind
@@ -55,8 +55,8 @@ def test_a_result_of_another_kind_does_not_leave_a_plan() -> None:
     spec = TensorSpec.of((3,), tf.float64)
     for found in (np.zeros(2), np.zeros(3, np.float32)):
         with pytest.raises(InternalError, match="a result has shape"):
-            tiers._result(found, False, spec)
-    np.testing.assert_array_equal(tiers._result(np.ones(3), False, spec), np.ones(3))
+            host._result(found, False, spec)
+    np.testing.assert_array_equal(host._result(np.ones(3), False, spec), np.ones(3))
 
 
 @define

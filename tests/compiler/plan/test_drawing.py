@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 import threading
 from typing import Any
 
@@ -212,6 +213,37 @@ def test_threads_draw_other_numbers_each() -> None:
     numbers = np.concatenate(found)
     assert len(np.unique(numbers)) == len(numbers) == 4000
     assert g.state.numpy().tolist() == [3, 4 * 20 * (50 + 3 + 1)]
+
+
+def test_threads_draw_other_numbers_each_in_branches_of_branches() -> None:
+    g = tf.random.Generator.from_seed(3)
+
+    @tf.function(jit_compile=True)
+    def drawn(a: Any, b: Any) -> Any:
+        if a > 0.0:
+            r = g.uniform([], dtype=tf.float64) if b > 0.0 else tf.zeros([], tf.float64)
+        else:
+            r = tf.ones([], tf.float64)
+        return r
+
+    one, found = tf.constant(1.0), []
+    drawn(one, one)
+    assert "random_set_state" not in explain(drawn)(one, one).units  # a key is taken in one step
+
+    def work() -> None:
+        found.extend([float(drawn(one, one)) for _ in range(1000)])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(found)) == len(found) == 4000
 
 
 def test_skipping_gives_the_new_state() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphad.compiler.plan import buffers, tiers
-from graphad.compiler.plan.executable import Executable, executable_of, run
+from graphad.compiler.plan.executable import HOT_CALLS, Executable, executable_of, run
 from graphad.core.bind import bind
 from graphad.core.flags import flags
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -254,7 +254,7 @@ def test_a_hot_plan_switches_by_itself_and_a_cold_one_does_not(monkeypatch: pyte
     executable.run(x)
     compilation = executable.sizes_of(x).size_class.compilation
     assert compilation.state is None
-    for _ in range(tiers.HOT_CALLS):
+    for _ in range(HOT_CALLS):
         executable.run(x)
     assert compilation.state is not None
     for _ in range(400):

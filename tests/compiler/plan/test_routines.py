@@ -12,7 +12,7 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.cpu.runtime import indexing, lapack
-from graphad.compiler.plan.tiers import HostPlan
+from graphad.compiler.plan.host import HostPlan
 from graphad.core.errors import InternalError
 from graphad.kernels import forms
 from graphad.tools.explain import explain

@@ -101,3 +101,21 @@ def test_convolutions_in_pieces_are_those_of_numpy(mode: str) -> None:
         for name in ("convolve", "correlate"):
             found = getattr(gnp, name)(tf.constant(a), tf.constant(v), mode).numpy()
             np.testing.assert_allclose(found, getattr(np, name)(a, v, mode), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [7, 400])
+def test_bfloat16_is_sorted_with_nan_last(size: int) -> None:
+    x = np.random.default_rng(0).standard_normal(size).astype(np.float32)
+    x[1::5] = np.nan
+    narrow = tf.cast(x, tf.bfloat16)
+    wide = tf.cast(narrow, tf.float32)
+    for direction in ("ASCENDING", "DESCENDING"):
+        for f in (tf.argsort, tf.sort):
+            assert np.array_equal(
+                np.asarray(f(narrow, direction=direction), np.float32),
+                f(wide, direction=direction),
+                equal_nan=True,
+            )
+    assert np.array_equal(tf.math.top_k(narrow, 3).indices, tf.math.top_k(wide, 3).indices)
+    assert np.array_equal(gnp.searchsorted(gnp.sort(narrow), narrow), gnp.searchsorted(gnp.sort(wide), wide))
+    assert float(gnp.nanmedian(narrow)) == float(tf.cast(gnp.nanmedian(wide), tf.bfloat16))

@@ -28,8 +28,27 @@ def test_formats_of_diagonals_agree_and_what_lies_outside_is_not_read() -> None:
             [tf.constant(d) for d in diagonals] if isinstance(diagonals, list) else tf.constant(diagonals)
         )
         np.testing.assert_allclose(tf.linalg.tridiagonal_solve(diagonals, tf.constant(b), form), wanted)
-    product = tf.linalg.tridiagonal_matmul(tf.constant(np.nan_to_num(COMPACT)), tf.constant(b[:, None]))
-    np.testing.assert_allclose(product[:, 0], FULL @ b)
+        product = tf.linalg.tridiagonal_matmul(diagonals, tf.constant(b[:, None]), form)
+        np.testing.assert_allclose(product[:, 0], FULL @ b)
+
+
+def test_a_tridiagonal_product_has_the_same_bits_with_and_without_a_tape() -> None:
+    rng = np.random.default_rng(2)
+    for dtype in ("float32", "float64", "complex64", "float16"):
+        for batch, size, columns in (((), 1, 2), ((), 5, 3), ((2, 3), 4, 1), ((2,), 0, 2)):
+            d = tf.cast(rng.standard_normal((*batch, 3, size)), dtype)
+            x = tf.cast(rng.standard_normal((*batch, size, columns)), dtype) * tf.constant(0.0, dtype)
+            x = tf.concat([x[..., :1, :] - 1, x[..., 1:, :]], -2) if size else x
+            plain = tf.linalg.tridiagonal_matmul(d, x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                recorded = tf.linalg.tridiagonal_matmul(d, x)
+            assert plain.shape == recorded.shape == x.shape
+            assert plain.numpy().tobytes() == recorded.numpy().tobytes()
+    with pytest.raises(ValueError, match="shape"):
+        tf.linalg.tridiagonal_matmul(tf.ones([3, 3]), tf.ones([4, 2]))
+    repeated = tf.linalg.tridiagonal_matmul(tf.ones([3, 3]), tf.ones([2, 3, 1]))
+    assert repeated.numpy().ravel().tolist() == [2, 3, 2] * 2
 
 
 def test_the_right_side_may_be_transposed_and_conjugated() -> None:

@@ -81,6 +81,24 @@ def test_complex_numbers() -> None:
     np.testing.assert_allclose(np.conj(derivative(1, tf.constant(x[2:]))), slope, rtol=1e-7)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_slopes_of_narrow_floats_keep_their_digits_next_to_their_zeros(dtype: str) -> None:
+    x = np.array([1.4302966531242027, 2.459024, 3.4708885, 4.4774085]) + np.linspace(-1e-3, 1e-3, 41)[:, None]
+    x = np.append(x, np.linspace(-9, 9, 300)).astype(dtype)
+    found, want = (derivative(1, tf.constant(x, d)).numpy() for d in (dtype, "float64"))
+    assert np.all(np.abs(found - want) <= 4 * np.spacing(np.abs(want.astype(dtype))))
+
+
+def test_complex_numbers_far_from_the_real_axis_keep_their_digits() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    x = np.linspace(-2, 2, 40) + 1j * np.linspace(-215, 215, 40)
+    found = tf.math.sinc(x).numpy()
+    with mpmath.workdps(60):
+        for at, y in zip(x.tolist(), found.tolist(), strict=True):
+            want = mpmath.sinc(mpmath.pi * mpmath.mpc(at))
+            assert abs(mpmath.mpc(y) - want) <= 4 * 2.0**-52 * abs(want)
+
+
 def test_integers_and_too_high_orders_are_refused() -> None:
     with pytest.raises(TypeError, match="sinc: x has dtype int32; a float or complex dtype is needed"):
         tf.math.sinc([1, 2])

@@ -223,6 +223,25 @@ def test_convolutions_of_integers_wrap_around_as_their_products_do(run, steps, d
     )
 
 
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: gd.function(f, jit_compile=True)])
+def test_a_transposed_convolution_of_integers_is_exact_and_wraps_around(run) -> None:
+    rng = np.random.default_rng(3)
+    for top in (100, 2**31 - 1):
+        x = rng.integers(-top, top, (2, 3, 4, 3), np.int32)
+        k = rng.integers(-top, top, (2, 3, 5, 3), np.int32)
+        want = np.zeros((2, 6, 9, 5), np.int64)  # as in int32: products wrap around
+        with np.errstate(over="ignore"):
+            for i, j, p, q in np.ndindex(3, 4, 2, 3):
+                want[:, 2 * i + p, 2 * j + q] += np.einsum(
+                    "nc,oc->no", *np.int64([x[:, i, j]]), np.int64(k[p, q])
+                )
+        found = run(lambda x, k: gd.nn.conv2d_transpose(x, k, [2, 6, 9, 5], 2, "VALID"))(
+            gd.constant(x), gd.constant(k)
+        )
+        assert found.dtype is gd.int32
+        np.testing.assert_array_equal(found.numpy(), want.astype(np.int32))
+
+
 def test_a_convolution_of_integers_has_filters_of_its_dtype():
     for filters in (np.ones((1, 1, 1, 1), np.int64), np.ones((1, 1, 1, 1), np.float32)):
         with pytest.raises(TypeError, match=r"^conv2d: filters have dtype"):

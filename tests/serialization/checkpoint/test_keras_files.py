@@ -76,6 +76,30 @@ def test_what_compiled_models_have_besides_is_left_out(name):
     assert "optimizer/vars/0" in tf.train.load_keras_weights(place(name))
 
 
+def test_models_of_keras_2_give_the_same_outputs():
+    layers = tf.keras.layers
+
+    class Lists(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.table = {"b": layers.Dense(1), "a": layers.Dense(3)}
+            self.blocks = [layers.Dense(3), [layers.Dense(3)]]
+            self.last = layers.BatchNormalization()
+
+        def call(self, x):
+            x = self.blocks[1][0](self.blocks[0](self.table["a"](x)))
+            return self.table["b"](self.last(x))
+
+    points = np.array([[1.0, 2.0], [-3.0, 0.5]], np.float32)
+    of_lists, of_compiled = EXPECTED["models_of_keras_2"]
+    net = built(Lists())
+    net.load_weights(place("lists_of_keras_2.h5"))
+    close(net(points), of_lists, 1e-6)
+    net = built(tf.keras.Sequential([layers.Dense(2), layers.Dense(1)]))
+    net.load_weights(place("compiled_of_keras_2.keras"))
+    close(net(points), of_compiled, 1e-6)
+
+
 @pytest.mark.parametrize("kind", [Model, Mixed])
 def test_a_model_with_attributes_takes_weights_of_keras(kind):
     net = built(kind())

@@ -92,6 +92,7 @@ def test_an_interval_of_steps(tmp_path):
         None,
     ]
     assert mine.save(check_interval=False) == str(tmp_path / "mod-4")
+    assert mine.save(check_interval=False) is None  # of the same step
     assert mine.checkpoint_interval == 2 and mine.directory == str(tmp_path)
     later = manager(tmp_path, 9, step_counter=step, checkpoint_interval=2, checkpoint_name="mod")
     later.restore_or_initialize()

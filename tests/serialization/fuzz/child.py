@@ -24,7 +24,7 @@ import numpy as np
 
 import graphad as gd
 import serialization
-from graphad.compiler.plan import buffers, tiers
+from graphad.compiler.plan import buffers, host
 from graphad.compiler.plan.executable import Executable
 from graphad.core.nest import flatten
 from graphad.core.tensor import EagerTensor, Handle
@@ -138,7 +138,7 @@ def _moved(y: Any, rng: np.random.Generator) -> Any:
 @contextmanager
 def roundings_moved() -> Iterator[None]:
     """Have the plans of NumPy calls that are made now change the last bits of what they round."""
-    step, rng = tiers._step, np.random.default_rng(11)
+    step, rng = host._step, np.random.default_rng(11)
 
     def shaken(node: Any, op: Any, gone: Any) -> Any:
         count, f, *rest = step(node, op, gone)
@@ -146,11 +146,11 @@ def roundings_moved() -> Iterator[None]:
             return count, f, *rest
         return count, lambda *values: _moved(f(*values), rng), *rest
 
-    tiers._step = shaken  # type: ignore[assignment]
+    host._step = shaken  # type: ignore[assignment]
     try:
         yield
     finally:
-        tiers._step = step
+        host._step = step
 
 
 # -- one program -------------------------------------------------------------------------------------------------------------

@@ -369,6 +369,11 @@ def test_functions_bring_the_traces_made_before():
     for wrong in (gd.constant(1), "x", None, [1.0], gd.constant([[1.0]])):
         with pytest.raises(ValueError, match="Could not find matching"):
             loaded.f(wrong)
+    with pytest.raises(
+        ValueError,
+        match=r"Got:\n  \(\{'x': \[TensorSpec\(shape=\(40, 40\), dtype=tf.float32, name=None\)\]\}\)",
+    ):
+        loaded.f({"x": [gd.zeros([40, 40])]})
     with pytest.raises(TypeError, match="too many positional arguments"):
         loaded.f(gd.constant(1.0), gd.constant(1.0))
 

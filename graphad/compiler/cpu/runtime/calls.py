@@ -29,19 +29,23 @@ def text() -> str:
     """`i32 graphad_call(ret, exc, block)`."""
     f = Function("i32 @graphad_call(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
-    api, status = f.pointer(w, API), f.slot("i32", driver.INTERRUPTED)
+    f.ret(called(f, f.pointer(w, API), f.pointer(w, CALLED), "%block"))
+    return f.text()
+
+
+def called(f: Function, api: str, callee: str, number: str) -> str:
+    """Print the call of an object with a number, under the interpreter's lock; returns the status (i32)."""
+    status = f.slot("i32", driver.INTERRUPTED)
     state = f.emit(f"call i32 {f.pointer(api, ENSURE)}()")
-    number = f.emit(f"call ptr {f.pointer(api, FROM_INT)}(i64 %block)")
-    with f.when(f.test("ne", number, "null", "ptr")):
-        given = f"ptr {f.pointer(w, CALLED)}, ptr {number}, ptr null"
-        result = f.emit(f"call ptr (ptr, ...) {f.pointer(api, CALL)}({given})")
-        f.do(f"call void {f.pointer(api, DROP)}(ptr {number})")
+    given = f.emit(f"call ptr {f.pointer(api, FROM_INT)}(i64 {number})")
+    with f.when(f.test("ne", given, "null", "ptr")):
+        result = f.emit(f"call ptr (ptr, ...) {f.pointer(api, CALL)}(ptr {callee}, ptr {given}, ptr null)")
+        f.do(f"call void {f.pointer(api, DROP)}(ptr {given})")
         with f.when(f.test("ne", result, "null", "ptr")):
             f.do(f"call void {f.pointer(api, DROP)}(ptr {result})")
             status.set(0)
     f.do(f"call void {f.pointer(api, RELEASE)}(i32 {state})")
-    f.ret(status.get())
-    return f.text()
+    return status.get()
 
 
 _addresses: dict[str, int] = {}
@@ -63,7 +67,8 @@ def kernel() -> int:
         return _addresses["graphad_call"]
 
 
-def _functions() -> int:
+def functions() -> int:
+    """The address of the interpreter's functions that native code calls."""
     global _api
     with native.lock:
         if _api is None:
@@ -82,7 +87,7 @@ def _functions() -> int:
 
 def words_of(called: Called) -> list[int]:
     """The block of a step without the addresses of operands and results; the caller keeps `called` alive."""
-    return [_functions(), id(called), *[0] * (len(called.operands) + len(called.results))]
+    return [functions(), id(called), *[0] * (len(called.operands) + len(called.results))]
 
 
 class Called:
@@ -122,12 +127,13 @@ class Called:
         if len(self._views) >= _MOST_VIEWS:
             self._views.clear()
         numbers, count = np.frombuffer(addresses, np.int64).tolist(), len(self.operands)
-        found = [_view(at, *each) for at, each in zip(numbers, (*self.operands, *self.results), strict=True)]
+        found = [view(at, *each) for at, each in zip(numbers, (*self.operands, *self.results), strict=True)]
         made = self._views[addresses] = found[:count], found[count:]
         return made
 
 
-def _view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """The array at an address, in C order."""
     size = dtype.itemsize
     for n in shape:
         size *= n

@@ -8,6 +8,7 @@ a free list: `acquire`, run, `release`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from graphad.compiler.backend import Builder
 from graphad.compiler.cpu.runtime import calls, entry, entry_text
-from graphad.compiler.rows import Arena, Argument, Row
+from graphad.compiler.rows import Arena, Argument, Owned, Row
 from graphad.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64
@@ -32,6 +33,7 @@ class PlanBuilder(Builder):
         self._arena: list[tuple[int, int]] = []  # (word, byte offset)
         self._inner: list[tuple[int, int]] = []  # (word, word whose address it holds)
         self._rows: list[int] = []  # words that hold the function of a region's row
+        self._owned: list[Owned] = []  # by word
         self._keep: list[Any] = []
         self._runs_python = False
 
@@ -75,6 +77,7 @@ class PlanBuilder(Builder):
         """The block of a row, after those of the rows in its tables; returns its first word."""
         self._runs_python = self._runs_python or calls.is_kernel(row.function)
         first = self._block(row.words, row.arguments, row.arena)
+        self._owned += [Owned(first + word, make) for word, make in row.owned]
         blocks = []
         for word, rows in row.tables:
             inner = [self._nested(other) for other in rows]
@@ -124,6 +127,7 @@ class PlanBuilder(Builder):
             tuple(self._arena),
             tuple(self._inner),
             tuple(self._rows),
+            tuple(self._owned),
             arena_bytes,
             flags,
             guard,
@@ -156,6 +160,7 @@ class PlanImage:
         arena: tuple[tuple[int, int], ...],
         inner: tuple[tuple[int, int], ...],
         rows: tuple[int, ...],
+        owned: tuple[Owned, ...],
         arena_bytes: int,
         flags: int,
         guard: np.ndarray | None,
@@ -167,6 +172,7 @@ class PlanImage:
         self._held = self._patch_table + entry_text.PATCH_WORDS * len(patches)
         self._first = self._held + arguments
         self._arena, self._inner, self._guard, self._keep = arena, inner, guard, keep
+        self._owned = owned
         self._blocks = [first for _, first in steps]
         words_ = np.zeros(self._first + len(words), np.int64)
         words_[self._first :] = words
@@ -182,7 +188,7 @@ class PlanImage:
             self._first + word for word in rows
         ]
         self._idle: list[Instance] = []
-        self._made: list[Instance] = []
+        self._made: weakref.WeakSet[Instance] = weakref.WeakSet()
 
     def instance(self) -> Instance:
         """Fresh memory that runs this plan."""
@@ -204,8 +210,12 @@ class PlanImage:
         start = int(arena.ctypes.data)
         for word, offset in self._arena:
             words[self._first + word] = start + offset
-        made = Instance(words, arena, self._table, self._first, self._blocks, (self._guard, self._keep))
-        self._made.append(made)
+        owned = [make() for _, make in self._owned]
+        for (word, _), each in zip(self._owned, owned, strict=True):
+            words[self._first + word] = id(each)
+        keep = (self._guard, self._keep, owned)
+        made = Instance(words, arena, self._table, self._first, self._blocks, keep)
+        self._made.add(made)
         for place in self._functions:  # a kernel that arrived since the copy
             words[place] = self._image[place]
         return made
@@ -235,7 +245,7 @@ class PlanImage:
 class Instance:
     """Memory of one running plan. `run(*arrays)` is the hot call; see `entry.run` for its answers."""
 
-    __slots__ = ("_blocks", "_table", "address", "arena", "first", "run", "words")
+    __slots__ = ("__weakref__", "_blocks", "_table", "address", "arena", "first", "owned", "run", "words")
 
     def __init__(
         self,
@@ -248,12 +258,22 @@ class Instance:
     ) -> None:
         self.words, self.arena, self.first = words, arena, first
         self._table, self._blocks = table, blocks
+        self.owned: list[Any] = keep[-1]
         self.address = int(words.ctypes.data)
         self.run = entry.bind_run(words, (arena, *keep))
 
     def scalar(self, offset: int, dtype: np.dtype[Any]) -> np.ndarray:
         """The scalar at an offset of the workspace, an array of rank 0."""
         return self.arena[offset : offset + dtype.itemsize].view(dtype).reshape(())
+
+    def words_at(self, offset: int, count: int) -> np.ndarray:
+        """Words of the workspace, from an offset in bytes."""
+        return self.arena[offset : offset + 8 * count].view(np.int64)
+
+    def trim(self) -> None:
+        """Free large memory that only the last run has needed."""
+        for each in self.owned:
+            each.trim()
 
     def set_function(self, step: int, address: int) -> None:
         self.words[self._table + 2 * step] = _signed(address)

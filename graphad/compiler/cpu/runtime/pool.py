@@ -273,9 +273,7 @@ class Pool:
         work = ctypes.CFUNCTYPE(None, ctypes.c_int64)(_native("graphad_worker"))
         for k in range(workers):
             thread = threading.Thread(target=work, args=(self.control,), name=f"graphad-{k + 1}", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads are allowed: use fewer
+            if not forks.started(thread):  # use fewer
                 break
             self._threads.append(thread)
             self.workers += 1

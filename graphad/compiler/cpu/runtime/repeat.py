@@ -12,7 +12,7 @@ import ctypes
 import sys
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.cpu.runtime import driver, native
+from graphad.compiler.cpu.runtime import driver, growing, native
 from graphad.compiler.rounds import SMAX, Moves, check_rounds
 from graphad.compiler.rows import (
     ANSWER,
@@ -23,6 +23,10 @@ from graphad.compiler.rows import (
     LIMIT,
     LIMIT_BYTES,
     POLL,
+    S_CAPACITY,
+    S_FIRST,
+    S_GROWN,
+    STACKS,
     TEST,
     TEST_ROWS,
 )
@@ -46,6 +50,15 @@ def text() -> str:
             limit.set(f.emit(f"load i64, ptr {place}, align 8"))
     end = limit.get()
     check_rounds(f, w, end)
+    # The stacks of a loop of unknown length, null where there are none, and the round before which they need more room.
+    at_stacks, room = f.word(w, STACKS), f.slot("i64", (1 << 63) - 1)
+    has_stacks, stacks = f.test("ne", at_stacks, 0), f.at(w, at_stacks)
+    with f.when(has_stacks):
+        begun = f.emit(f"call i64 @stacks_begin(ptr {stacks}, i64 {end})")
+        with f.when(f.test("ne", begun, 0)):
+            f.ret(f.emit(f"trunc i64 {begun} to i32"))
+        with f.when(f.test("ne", f.word(stacks, S_GROWN), 0)):
+            room.set(f.emit(f"sub i64 {f.word(stacks, S_CAPACITY)}, {f.word(stacks, S_FIRST)}"))
     moves = Moves(f, w, end)
     moves.begin()
     body, body_rows = f.pointer(w, BODY), f.word(w, BODY_ROWS)
@@ -83,15 +96,24 @@ def text() -> str:
         with f.when(f.test("ne", answer, "null", "ptr")):
             going.set(f.emit(f"load i8, ptr {answer}, align 1"))
         f.leave(done, f.test("eq", going.get(), 0, "i8"))
+        with f.when(f.test("sge", count.get(), room.get())):
+            first = f.word(stacks, S_FIRST)
+            wanted = f.emit(f"add i64 {f.emit(f'add i64 {first}, {count.get()}')}, 1")
+            status.set(f.emit(f"call i64 @stacks_ask(ptr {stacks}, i64 {wanted})"))
+            f.leave(done, f.test("ne", status.get(), 0))
+            room.set(f.emit(f"sub i64 {f.word(stacks, S_CAPACITY)}, {first}"))
+            moves.follow(count.get())
         status.set(f.emit(f"call i64 @graphad_steps(ptr {body}, i64 {body_rows})"))
         f.leave(done, f.test("ne", status.get(), 0))
         moves.advance()
         count.set(f.emit(f"add i64 {count.get()}, 1"))
+    with f.when(has_stacks):
+        f.do(f"call void @stacks_end(ptr {stacks}, i64 {count.get()})")
     counted = f.emit(f"trunc i64 {count.get()} to i32")
     f.do(f"store i32 {counted}, ptr {f.pointer(w, COUNT)}, align 4")
     f.ret(f.emit(f"trunc i64 {status.get()} to i32"))
     steps = driver.text().replace("define i64", "define internal i64", 1)
-    return "\n".join([SMAX, "declare i64 @llvm.smin.i64(i64, i64)", steps, f.text()])
+    return "\n".join([SMAX, "declare i64 @llvm.smin.i64(i64, i64)", *growing.functions(), steps, f.text()])
 
 
 _poll: ctypes.Array[ctypes.c_int64] | None = None

@@ -309,6 +309,35 @@ def keras_2() -> Any:
     return results
 
 
+def models_of_keras_2() -> Any:
+    """The layers of a model in lists and a dict, in the older form; and a compiled model, whose metrics are in the newer one."""
+    import tf_keras
+
+    layers = tf_keras.layers
+
+    class Model(tf_keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = {"b": layers.Dense(1), "a": layers.Dense(3)}
+            self.blocks = [layers.Dense(3), [layers.Dense(3)]]
+            self.last = layers.BatchNormalization()
+
+        def call(self, x: Any) -> Any:
+            x = self.blocks[1][0](self.blocks[0](self.table["a"](x)))
+            return self.table["b"](self.last(x))
+
+    tf_keras.utils.set_random_seed(6)
+    net = Model()
+    net(np.ones((1, 2), np.float32))
+    net.save_weights(place("lists_of_keras_2.h5"))
+    made = tf_keras.Sequential([layers.Input((2,)), layers.Dense(2), layers.Dense(1)])
+    made.compile("adam", "mse", metrics=["mae"])
+    made.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    made.save(place("compiled_of_keras_2.keras"))
+    points = np.array([[1.0, 2.0], [-3.0, 0.5]], np.float32)
+    return [net(points).numpy().tolist(), made(points).numpy().tolist()]
+
+
 def cut() -> None:
     """Several data files, and values that are cut along an axis: some keep what belongs to their size in two of them."""
     from tensorflow.python.checkpoint.sharding import sharding_policies
@@ -352,6 +381,7 @@ def main() -> None:
         "optimizers": optimizers(),
         "steps": steps(),
         "keras_2": keras_2(),
+        "models_of_keras_2": models_of_keras_2(),
         "bfloat16": bfloat16(),
     }
     cut()

@@ -1,0 +1,143 @@
+"""Tier 0 of a plan: NumPy walks the optimised graph, with every eval looked up in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphad.core.errors import InternalError
+from graphad.core.frames import note_traced_line
+from graphad.core.ieee import hush, unhush
+from graphad.core.op import evaluated, explained
+from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import last_uses
+from graphad.trace.numbered import with_numbers, with_sizes
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.op import Op
+    from graphad.core.spec import TensorSpec
+    from graphad.devices.array import DeviceArray
+    from graphad.ops.control.stacks import RaggedStack
+
+GIVEN_LIMIT = 65_536  # the most elements of a kept value that depends only on sizes
+
+
+def as_value(y: object) -> Any:
+    """The result of `eval` as an operand: a NumPy scalar for shape (), never an array of rank 0."""
+    return y[()] if type(y) is np.ndarray and not y.ndim else y
+
+
+def own(y: Array, *sources: object) -> Any:
+    """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
+    if type(y) is np.ndarray:
+        if not y.ndim:
+            return y[()]
+        if y.base is not None:
+            return y.copy()
+        for source in sources:
+            if y is source:
+                return y.copy()
+    return y
+
+
+class HostPlan:
+    """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
+
+    __slots__ = ("_base", "_outputs", "_steps")
+
+    def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
+        self._base: list[Any] = [
+            *map(as_value, graph.constants),
+            *[None] * (graph.size - graph.first_node_value),
+        ]
+        last = last_uses(graph, range(graph.first_node_value))
+        aliased = _aliased(graph)
+        self._steps = []
+        for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
+            op = with_sizes(node.op, numbers)
+            if not node.inputs and not op.effects and not op.multiple and not op.structured:
+                # It depends only on sizes: computed once, unless it is large.
+                try:
+                    value = as_value(op.eval())
+                except Exception as error:
+                    error = explained(error, op, [])
+                    note_traced_line(error, node.line)
+                    raise error
+                if np.size(value) <= GIVEN_LIMIT:
+                    self._base[node.start - len(graph.inputs)] = value
+                    aliased.add(node.start)
+                    continue
+            self._steps.append(_step(node, op, gone))
+        self._outputs = []
+        for value in graph.outputs:
+            self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
+            aliased.add(value)  # it is returned repeatedly, so it is shared
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs for input values."""
+        known = [*values, *self._base]
+        asked: tuple[Any, tuple[int, ...], str | None] | None = None
+        token = hush()  # native code raises no warnings either
+        try:
+            for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
+                if count == 2:
+                    known[out] = f(known[a], known[b])
+                elif count == 1:
+                    known[out] = f(known[a])
+                elif count == 0:
+                    known[out] = f(*[known[i] for i in a])
+                else:
+                    known[out : out + b] = f(*[known[i] for i in a])
+                for i in gone:
+                    known[i] = None
+        except Exception as error:
+            if asked is not None:
+                op, inputs, line = asked
+                error = explained(error, op, [known[i] for i in inputs])
+                note_traced_line(error, line)
+            raise error
+        finally:
+            unhush(token)
+        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+
+
+def _step(node: Node, op: Op, gone: tuple[int, ...]) -> tuple[Any, ...]:
+    """(number of inputs, function, its operands, its results, values not read after it, node)."""
+    asked = op, node.inputs, node.line
+    f = op.evaluator
+    if op.multiple:
+        f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
+        return -1, f, node.inputs, len(node.specs), node.start, gone, asked
+    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs return scalars for scalars
+        f = _valued(f)
+    if len(node.inputs) == 2:
+        return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked
+    if len(node.inputs) == 1:
+        return 1, f, node.inputs[0], 0, node.start, gone, asked
+    return 0, f, node.inputs, 0, node.start, gone, asked
+
+
+def _valued(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *values: as_value(f(*values))
+
+
+def _result(y: DeviceArray | RaggedStack | Array, shared: bool, spec: TensorSpec) -> Any:
+    if (y.shape != spec.dims and not spec.describes(y.shape)) or y.dtype != spec.dtype.numpy:
+        raise InternalError(
+            f"plan: a result has shape {y.shape} and dtype {y.dtype} where its graph says {spec.dims} and {spec.dtype.name}"
+        )
+    if type(y) is np.ndarray:
+        return y.copy() if shared else own(y) if y.base is not None else y
+    return y
+
+
+def _aliased(graph: Graph) -> set[int]:
+    """Values that are an input or a constant, or an operand that an eval may have returned."""
+    found = set(range(graph.first_node_value))
+    for node in graph.nodes:
+        if node.op.aliases or node.op.returns_input:
+            found.update(node.outputs)
+    return found

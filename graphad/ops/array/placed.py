@@ -1,0 +1,65 @@
+"""Keys whose bounds are inputs: the form of their part, and the sizes that its slices probably have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import graphad.kernels as kernels
+from graphad.core.dims import at_most
+from graphad.core.references import is_reference
+from graphad.core.shapes import Dims, is_definite, ranked
+from graphad.ops.array.keys import NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
+
+_INDEXED = {
+    "take": (0, 1),
+    "put": (0, 2, 1),
+}  # the inputs that a lookup or an update by one position has, in its order
+
+
+def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.Form | None:
+    """The form of a key with places that are inputs, so many, for an array of this shape; None where its other bounds are no
+    numbers."""
+    if not is_definite(dims):
+        return None
+    axis = only_index(key, len(ranked(dims))) if given == 1 else None
+    if axis is not None and way in _INDEXED:
+        return kernels.forms.Indexed(way, 0, axis, negative="wrap", given=_INDEXED[way])
+    found: list[Any] = []
+    sizes = iter(ranked(dims))
+    for entry in expand(key, len(ranked(dims))):
+        if type(entry) is str:
+            found.append(NEW)
+            continue
+        size = next(sizes)
+        kind, low, high, step = "index", entry, None, 1
+        if is_slice(entry):
+            kind, low, high, step = "slice", entry[1], entry[2], entry[3] or 1
+        if not is_reference(low) and not is_reference(high):
+            if kind == "index":
+                low, step = front_index(entry, len(found), size), 1
+                found.append(("index", low, None, 1))
+            else:
+                low, step, _ = resolve_slice(entry, size)
+                found.append(("fixed", low, None, step))
+        else:
+            found.append((kind, low, high, step))
+        numbers = [low, high, step]
+        if any(not (x is None or type(x) is int or is_reference(x)) for x in numbers):
+            return None
+        if step < 1 and found[-1][0] != "fixed":
+            return None
+    return kernels.forms.Placed(way, tuple(found))
+
+
+def sized(entry: Any, difference: Callable[[int, int], Any]) -> Any:
+    """A slice from input to input with their difference as its size, which it has unless it is clipped; else the entry itself."""
+    if not is_slice(entry) or entry[4] is not None or (entry[3] or 1) < 1:
+        return entry
+    _, low, high, step, _ = entry
+    if not (is_reference(low) and is_reference(high) and len(low) == len(high) == 2):
+        return entry
+    size = difference(high[1], low[1])
+    if size is None or not at_most(0, size):
+        return entry
+    return ("slice", low, high, step, size if step in (None, 1) else (size + step - 1) // step)
