@@ -51,6 +51,19 @@ def arange(start: int, stop: int, dtype: Any, x: Any) -> np.ndarray:
     return made
 
 
+def are_below(numbers: Any, size: int) -> bool:
+    """Whether integers are all from 0 to `size` - 1."""
+    if not numbers.size:
+        return True
+    if not isinstance(numbers, _HERE):
+        return bool(np.minimum.reduce(numbers, None) >= 0 and np.maximum.reduce(numbers, None) < size)
+    # Without a sign a negative number is larger than any size.
+    return bool(np.maximum.reduce(numbers.view(_UNSIGNED[numbers.dtype.itemsize]), None) < size)
+
+
+_UNSIGNED = {dtype.itemsize: dtype for dtype in map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))}
+
+
 def here(x: Any, function: str) -> np.ndarray:
     """`x` as a NumPy value, for a function that no device has; its name is logged once."""
     return x if isinstance(x, _HERE) else x.for_host(function)  # type: ignore[return-value]

@@ -50,7 +50,7 @@ def _interned(cls: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
             if own._exactly is None:
                 own._exactly = weakref.WeakValueDictionary()
             found = own._exactly.setdefault(exact, made)
-    if not any(_is_inexact(value, kind) for kind, value in zip(schema.numbers, full)):
+    if not any(_is_ambiguous(value, kind) for kind, value in zip(schema.numbers, full)):
         cls._quickly.keep(key, found)
     return found
 
@@ -93,6 +93,11 @@ def canonical(x: object, kind: type | None) -> Any:
     if isinstance(x, int) and not (kind is None and type(x) is bool):
         return (kind or int)(x)
     return x
+
+
+def _is_ambiguous(x: object, kind: type | None) -> bool:
+    """`_is_inexact` of a whole attribute, whose type is a part of the key: floats that are neither 0 nor NaN have one meaning."""
+    return (x == 0 or x != x) if type(x) is float else _is_inexact(x, kind)
 
 
 def _is_inexact(x: object, kind: type | None) -> bool:

@@ -215,6 +215,11 @@ def add_recorder(
     that are `older`: an outer recorder has to see an op before an inner one computes with its outputs.
     """
     top = level = current()
+    if level is None and again is None:  # nearly always
+        level = make_eager()
+        level.recorders = (recorder,)
+        _level.set(level)
+        return level
     while again is not None and level is not None and level is not again:
         level = level.below
     level = top if level is None else level
@@ -250,8 +255,12 @@ def paused(level: Any, recorder: Recorder) -> Iterator[None]:
 def remove_recorder(level: Any, recorder: Recorder) -> tuple[Recorder, ...]:
     """Detach a recorder from the level that `add_recorder` returned; returns those that are older."""
     before: tuple[Recorder, ...] = level.recorders
-    older = before[: next((k for k, each in enumerate(before) if each is recorder), 0)]
-    level.recorders = tuple([other for other in level.recorders if other is not recorder])
+    older: tuple[Recorder, ...] = ()
+    if len(before) == 1 and before[0] is recorder:  # nearly always
+        level.recorders = ()
+    else:
+        older = before[: next((k for k, each in enumerate(before) if each is recorder), 0)]
+        level.recorders = tuple([other for other in before if other is not recorder])
     if _is_idle(level) and _level.get() is level:
         _level.set(None)
     return older

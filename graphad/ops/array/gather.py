@@ -50,9 +50,9 @@ _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
 
 def check_range(op: str, indices: Array, size: int, name: str = "indices", least: int | None = 0) -> None:
     """Raises: OutOfRangeError: an index lies outside `least` to size - 1, None for any below; names the first."""
-    flat = np.ravel(indices)
-    if not flat.size:
+    if not indices.size or (least == 0 and arrays.are_below(indices, size)):
         return
+    flat = np.ravel(indices)
     lowest = flat.min() if least is None else least
     if flat.min() < lowest or flat.max() >= size:
         bad = (flat < lowest) | (flat >= size)

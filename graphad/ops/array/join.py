@@ -35,7 +35,7 @@ from graphad.core.references import AT, entries_of
 from graphad.core.refusal import members, refuse
 from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Count, Given, Pieces, Positive
-from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
+from graphad.core.shapes import MOST_AXES, format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.broadcast import broadcast_to
@@ -56,6 +56,9 @@ from graphad.ops.array.support import (
 def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
     for k, spec in enumerate(specs):
         require_same_dtype(op, specs[0], spec, ("tensor 0", f"tensor {k}"))
+
+
+_NUMBERS = (bool, int, float, complex, np.generic)
 
 
 @define
@@ -154,6 +157,8 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
 
 def lift_all(op: str, items: Sequence[Any]) -> list[Any]:
     """Several operands as tensors; other values adopt the dtype of the first tensor."""
+    if all(isinstance(x, Tensor) for x in items):
+        return list(items)
     dtype = next((x.dtype for x in items if stands_for_tensor(x)), None)
     if dtype is None:
         dtype = lift(items[0]).dtype
@@ -186,6 +191,20 @@ class Stack(Op):
 
     def eval(self, *xs: Array) -> Array:
         return np.stack(xs, self.axis)
+
+    def quick(self, *xs: Tensor) -> Array | None:
+        first = xs[0].data
+        rank = first.ndim + 1
+        if rank > MOST_AXES or not -rank <= self.axis < rank:
+            return None
+        axis = self.axis % rank
+        key, parts = (*(slice(None),) * axis, None), []
+        for x in xs:
+            data = x.data
+            if data.shape != first.shape or data.dtype is not first.dtype:
+                return None
+            parts.append(data[key])
+        return np.concatenate(parts, axis)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return bind(Unstack(len(ctx.inputs), self.axis), g)
@@ -225,7 +244,11 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
     items: list[Any] = members("stack", "values", values, "give a list of tensors")
     if not items and not leads:
         raise InvalidArgumentError(f"stack: there are no tensors for axis {axis!r}; give one at least.")
-    if leads and all(isinstance(x, bool | int | float | complex | np.generic) for x in items):
+    if (
+        leads
+        and isinstance(items[0] if items else 0, _NUMBERS)
+        and all(isinstance(x, _NUMBERS) for x in items)
+    ):
         return lift(
             items
         )  # integers beside floats become floats, as in `constant`; NumPy's int64 become int32

@@ -23,7 +23,7 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType
@@ -126,14 +126,14 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:
     """`shape` of a tensor, or of the placeholder of a dropped value in a derivative rule."""
     if x.dims is not None and all(type(size) is int for size in x.dims):
-        return lift(packed("shape", x.dims, dtype))
+        return constant_here(packed("shape", x.dims, dtype))
     return bind(Shape(dtype), x)
 
 
 def packed(op: str, sizes: Sequence[Any], dtype: DType) -> Array:
     """Sizes that are numbers, as a vector. Raises: InvalidArgumentError: the dtype does not have one of them."""
     least, most = _limits(dtype)
-    if any(not least <= size <= most for size in sizes):
+    if sizes and not (least <= min(sizes) and max(sizes) <= most):
         raise InvalidArgumentError(
             f"{op}: the sizes are {format_dims(tuple(sizes))}, of which {dtype.name} does not hold one; use int64, as with "
             "out_type=tf.int64."

@@ -41,7 +41,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.support import index_tensor, row_beside, static_array, static_axes
+from graphad.ops.array.support import INTEGERS, index_tensor, row_beside, static_array, static_axes
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.complexes import CONJ
@@ -109,6 +109,12 @@ class Transpose(Op):
     def eval(self, x: Array) -> Array:
         return np.transpose(x, None if self.perm == REVERSED else self.perm)
 
+    def quick(self, x: Tensor) -> Array | None:
+        data: Any = x.data
+        return (
+            data.transpose(None if self.perm == REVERSED else self.perm) if type(data) is np.ndarray else None
+        )
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         if self.refers:
             order = _vector_of(self.perm, ctx.inputs[1:])
@@ -168,7 +174,8 @@ def _no_permutation(perm: object, rank: int) -> InvalidArgumentError:
 def permutation(perm: Any, rank: int | None) -> tuple[int, ...]:
     """A permutation with axes counted from 0. Raises: InvalidArgumentError: it is not a permutation, or has another length."""
     try:
-        given = tuple([int(axis) for axis in np.ravel(perm)])
+        items = perm if type(perm) in (list, tuple) else np.ravel(perm)
+        given = tuple([int(axis) for axis in items])
     except (TypeError, ValueError, OverflowError) as cause:
         refuse(cause, "transpose", "perm", perm, "a permutation of the axes is needed, integers")
     n = len(given) if rank is None else rank
@@ -265,7 +272,10 @@ def transpose(
       TensorShape([3, 1])
     """
     x = lift(a)
-    values = None if perm is None else static_array(perm)
+    if type(perm) in (list, tuple) and INTEGERS.issuperset(map(type, perm)):  # type: ignore[arg-type]
+        values: Any = perm
+    else:
+        values = None if perm is None else static_array(perm)
     if perm is None:
         y = bind(Transpose(REVERSED), x)
     elif values is not None:
@@ -326,6 +336,12 @@ class Reverse(Op):
 
     def eval(self, x: Array) -> Array:
         return np.flip(x, self.axes) if self.axes else x
+
+    def quick(self, x: Tensor) -> Array | None:
+        data, axes = x.data, self.axes
+        if type(data) is not np.ndarray or len(axes) != 1 or not -data.ndim <= axes[0] < data.ndim:
+            return None
+        return data[(slice(None),) * (axes[0] % data.ndim) + (slice(None, None, -1),)]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)

@@ -249,7 +249,8 @@ def _beside(x: Tensor, before: int, after: int) -> Tensor:
 
 def _times_tridiagonal(upper: Array, middle: Array, lower: Array, x: Array) -> Array | None:
     """The steps of `tridiagonal_matmul`; None where batches are repeated."""
-    above, total = upper[_BUT_LAST] * x[_BUT_FIRST], middle * x
+    above: Array = upper[_BUT_LAST] * x[_BUT_FIRST]
+    total: Array = middle * x
     below = lower[_BUT_FIRST] * x[_BUT_LAST]
     if not total.size or not above.shape[:-2] == total.shape[:-2] == below.shape[:-2]:
         return None

@@ -102,7 +102,7 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
         classes = logits.shape[-1]
         if not classes:
             return np.full(np.shape(labels), np.nan, logits.dtype), log_p
-        are_classes = _are_classes(labels, classes)
+        are_classes = arrays.are_below(labels, classes)
         at = (labels if are_classes else np.clip(labels, 0, classes - 1)).astype(np.intp)
         places = arrays.arange(0, labels.size, np.intp, log_p)
         loss = -(log_p.reshape(labels.size, classes)[places, at.reshape(-1)].reshape(labels.shape))
@@ -150,7 +150,7 @@ class SparseCrossEntropyGrad(_PerLabel):
         classes = log_p.shape[-1]
         out: np.ndarray = np.exp(log_p).reshape(labels.size, classes)
         flat = labels.reshape(-1)
-        if _are_classes(labels, classes):
+        if arrays.are_below(labels, classes):
             out[arrays.arange(0, labels.size, np.intp, out), flat] -= 1
         else:
             (at,) = np.nonzero((flat >= 0) & (flat < classes))
@@ -206,21 +206,8 @@ def sparse_softmax_cross_entropy_with_logits(
     return bind(SPARSE_CROSS_ENTROPY, labels, logits)[0]
 
 
-def _are_classes(labels: Array, classes: int) -> bool:
-    """Whether every label is one of the classes."""
-    if not labels.size:
-        return True
-    if not arrays.is_here(labels):
-        return bool(np.minimum.reduce(labels, None) >= 0 and np.maximum.reduce(labels, None) < classes)
-    # Without a sign a negative number is larger than any number of classes.
-    return bool(np.maximum.reduce(labels.view(_UNSIGNED[labels.dtype.itemsize]), None) < classes)
-
-
-_UNSIGNED = {dtype.itemsize: dtype for dtype in map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))}
-
-
 def _require_labels(labels: Array, classes: int) -> None:
-    if _are_classes(labels, classes):
+    if arrays.are_below(labels, classes):
         return
     wrong = np.ravel(labels)[np.ravel((labels < 0) | (labels >= classes))]
     name = "sparse_softmax_cross_entropy_with_logits"

@@ -75,7 +75,7 @@ class Pool(w.Windowed):
             window=tuple([size for size, _ in parts]), padding=tuple([pad for _, pad in parts])
         )
 
-    def counts(self, shape: Sequence[Any], dtype: Any) -> Any:
+    def divisors(self, shape: Sequence[Any], dtype: Any) -> Any:
         """The number of elements of an image of this shape in each window, without padding; one number where all are equal."""
         if not any(map(any, self.pads_for(shape))):
             return dtype.type(math.prod(self.window))
@@ -398,7 +398,7 @@ class AvgPool(Pool):
             return None
         if self.near(x.dims) is not self:
             return bind(self.near(x.dims), x)
-        counts = lift(self.counts(x.dims, x.dtype.numpy))
+        counts = lift(self.divisors(x.dims, x.dtype.numpy))
         return bind(ReduceSum(self.within()), self.all_parts(x, 0)) / counts
 
     def eval(self, x: Array) -> Array:
@@ -408,7 +408,7 @@ class AvgPool(Pool):
         wide_x = widened(x)
         total = direct.sums(self, wide_x)
         total = _sums(self, self.parts(wide_x, 0)) if total is None else total
-        return as_dtype_of(total / self.counts(x.shape, wide_x.dtype), x)
+        return as_dtype_of(total / self.divisors(x.shape, wide_x.dtype), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
@@ -456,7 +456,7 @@ class AvgPoolGrad(Pool):
         known = w.all_known((*self.dims[1:-1], *g.dims[1:-1])) and 0 not in g.dims
         if not known or g.dtype not in (float32, float64) or math.prod(self.window) > _MOST_ELEMENTS:
             return None
-        share = g / lift(self.counts(self.dims, g.dtype.numpy))
+        share = g / lift(self.divisors(self.dims, g.dtype.numpy))
         return w.added(self, lambda at: share, g.dims[:-1], self.dims)
 
     def eval(self, g: Array) -> Array:
@@ -464,7 +464,7 @@ class AvgPoolGrad(Pool):
         if op is not self:
             return op.eval(g)
         pads, inner = self.pads_for(self.dims), self.within()
-        each = widened(g) / self.counts(self.dims, wide(g.dtype))
+        each = widened(g) / self.divisors(self.dims, wide(g.dtype))
         made = direct.spread(self, self.dims, each)
         if made is not None:
             return as_dtype_of(made, g)

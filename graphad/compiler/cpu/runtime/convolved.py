@@ -180,7 +180,7 @@ def _means(form: Convolved, dtype: str, shapes: Sequence[Shape], threads: int) -
     s = convolving.sizes_for(op, image, kernel)
     if s is None or s.times > 1:
         return None
-    counts = op.counts(image, kind)
+    counts = op.divisors(image, kind)
     ones = _filled(kind.type(1), (math.prod(kernel),), (kind.itemsize,), 0)
     parts, end = [ones], _behind(0, math.prod(kernel), kind)
     if np.ndim(counts):

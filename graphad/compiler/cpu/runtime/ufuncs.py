@@ -261,8 +261,8 @@ def _selected(shape: Sequence[int], strides: Sequence[Sequence[int]], size: int)
         words[_S_EXTENTS + d] = extent
         for n, step in enumerate(steps):
             words[_S_STRIDES + 3 * n + d] = step
-    step = Step(_chosen_kernels()[f"graphad_select{size}"], words, (0, 1, 2, 3))
-    return [Part(step, ((FIRST, 0), (SECOND, 0), (THIRD, 0), (RESULT, 0)))]
+    chosen = Step(_chosen_kernels()[f"graphad_select{size}"], words, (0, 1, 2, 3))
+    return [Part(chosen, ((FIRST, 0), (SECOND, 0), (THIRD, 0), (RESULT, 0)))]
 
 
 def _copied(
