@@ -323,6 +323,9 @@ class Lowered:
         why = self._unknown(node, self._stacks(node))
         if why:
             return why
+        kind = self.specs[values[0]].dtype
+        if kind.name not in ("int32", "int64") and self.number(values[0]) is None:
+            return f"its limit is a tensor of {kind.name}"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
         repeat = native_form(op, self.options, self.backend, has_routines)
         if isinstance(repeat, str):

@@ -163,3 +163,14 @@ def test_a_body_with_a_host_step_runs_as_before() -> None:
     executable = Executable(graph)
     for a, b in zip(evaluate(graph, [X]), executable.run([X], True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_a_limit_of_any_integer_dtype_counts_the_steps(kind: str) -> None:
+    half = graph_of_body(lambda x: [m.multiply(x, 0.5)], TensorSpec((), "float32"))
+
+    def function(x: Any, n: Any) -> list[Any]:
+        return [bind(Loop(None, half, 1, 0, 0), n, x)[0]]
+
+    graph = trace_flat(function, [TensorSpec((), "float32"), TensorSpec((), kind)]).graph
+    check(graph, np.float32(8.0), np.dtype(kind).type(3), native=kind in ("int32", "int64"))
