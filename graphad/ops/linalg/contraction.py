@@ -456,7 +456,7 @@ def summed_product(operands: Sequence[Labels], result: Labels, xs: Sequence[Any]
         plan = _planned([x.spec for x in xs], spelled, out, _free(operands, spelled))
         if all(type(size) is int for dims in shapes for size in dims):
             _plans.keep(key, plan)
-    return plan.run(xs)  # type: ignore[no-any-return]
+    return plan.run(xs)
 
 
 def einsum(equation: str, *inputs: TensorLike, name: str | None = None, **options: object) -> Tensor:
