@@ -239,19 +239,22 @@ def _leaves(x: object, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...],
         yield path, x
 
 
-def parts_of(x: object, in_order: Callable[[dict[Any, Any]], Iterable[Any]]) -> Iterator[Variable | Module]:
-    """The variables and modules in a value; `in_order` gives the keys of a dictionary."""
+def parts_of(
+    x: object, in_order: Callable[[dict[Any, Any]], Iterable[Any]], seen: set[int] | None = None
+) -> Iterator[Variable | Module]:
+    """The variables and modules in a value; `in_order` gives the keys of a dictionary. A container that lists share, or that
+    holds itself, is gone into once: `seen` are those that were."""
     if isinstance(x, Variable | Module):
         yield x
     elif hasattr(type(x), "__graphad_variables__"):  # such as a linear operator
         operator: Any = x
         yield from operator.__graphad_variables__
-    elif isinstance(x, dict):
-        for key in in_order(x):
-            yield from parts_of(x[key], in_order)
-    elif isinstance(x, list | tuple | deque):
-        for item in x:
-            yield from parts_of(item, in_order)
+    elif isinstance(x, dict | list | tuple | deque):
+        seen = set() if seen is None else seen
+        if id(x) not in seen:
+            seen.add(id(x))
+            for item in [x[key] for key in in_order(x)] if isinstance(x, dict) else x:
+                yield from parts_of(item, in_order, seen)
 
 
 def snake_case(name: str) -> str:

@@ -313,3 +313,16 @@ def test_a_module_has_its_name_and_scope_where_libraries_of_modules_look_for_the
     module._name = "other"
     assert module.name == "other"
     assert not hasattr(Plain(), "_name_scope")
+
+
+def test_lists_that_lists_share_many_times_over_and_lists_that_hold_themselves_are_gone_into_once(tmp_path):
+    made, shared = tf.Module(), [tf.Variable(1.0)]
+    for _ in range(60):
+        shared = [shared, {"again": shared}]
+    made.shared = shared
+    made.own = [tf.Variable(2.0)]
+    made.own.append(made.own)
+    tf.saved_model.save(made, tmp_path)
+    for each in (made, tf.saved_model.load(tmp_path)):
+        assert [float(v) for v in each.variables] == [2.0, 1.0] if each is made else [1.0, 2.0]
+        assert "2 parameters" in repr(each) and str(each).count("float32()") == 2

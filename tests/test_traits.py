@@ -90,6 +90,7 @@ ABOUT_CLASSES = {
     "graphad/compiler/passes/algebra.py": "identities of arithmetic, each about the ops that it names",
     "graphad/compiler/passes/assume.py": "differences of integers, through the ops of arithmetic that it names",
     "graphad/compiler/passes/counters.py": "which ops only reshape",
+    "graphad/compiler/passes/lengths.py": "reshapes to the shape of another value",
     "graphad/gradient/closing.py": "gives the ops of custom gradients another class",
     "graphad/gradient/explain_none.py": "words about custom gradients",
     "graphad/gradient/independence.py": "looks into the rules of closed custom gradients",

@@ -47,7 +47,7 @@ class Aliases:
         except ModuleNotFoundError:
             return None
         self._found[name] = module, module.__spec__
-        return ModuleSpec(name, self)
+        return ModuleSpec(name, self)  # type: ignore[arg-type]  # a loader by its methods
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._found[spec.name][0]

@@ -157,8 +157,10 @@ class Lowered:
             return
         if isinstance(form, forms.Map | forms.Reduce) and self._loop(node, form):
             return
-        if isinstance(form, forms.Contract) and self._contract(node, form):
-            return
+        if isinstance(form, forms.Contract):
+            if self._contract(node, form):
+                return
+            form = forms.Multiplied(form.transpose_a, form.transpose_b)
         if isinstance(form, forms.Routine) and self._routine(node, form):
             return
         if op.prints:

@@ -4,8 +4,9 @@ simplify  canonical forms, constant folding and exact algebra in one sweep: each
           the graph with all rules reaches the fixpoint that separate passes would need several rounds for; it numbers values as
           it goes, so equal ones are merged here as well. Small branches become selections, so that loops around them compile.
           Variables that rounds assign become carried values, so that the loop has no effect. What a loop looks up by its counter
-          becomes slices of stacks that it iterates over, a buffer whose rows it writes near its counter a window; invariant nodes
-          move before the loop, where equal ones are merged again.
+          becomes slices of stacks that it iterates over, a buffer whose rows it writes near its counter a window; stacks of one
+          length are not brought to the shape of each other; invariant nodes move before the loop, where equal ones are merged
+          again.
 relaxed only on request: rewrites that may change the last bits see the simplified graph.
 dead last: the sweeps leave replaced nodes behind, and traced gradients leave unused outputs.
 
@@ -43,10 +44,10 @@ def _rules(relaxed: bool, structured: bool, again: bool = False) -> RuleTable:
     if relaxed:
         tables.append(algebra.RELAXED)
     if structured:  # imported for such graphs only, since many programs have none
-        from graphad.compiler.passes import branches, hoist, variables, walks, windows
+        from graphad.compiler.passes import branches, hoist, lengths, variables, walks, windows
 
         tables.append(combined((variables.TABLE, variables.AGAIN)) if again else variables.TABLE)
-        tables += [branches.TABLE, walks.TABLE, windows.TABLE, hoist.TABLE]
+        tables += [branches.TABLE, walks.TABLE, windows.TABLE, lengths.TABLE, hoist.TABLE]
     return combined(tables)
 
 

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
         @property
         def is_masked(self) -> bool:
-            """Whether zeros of the cotangent are elements that `where` did not take."""
+            """Whether zeros of all cotangents that there are are elements that `where` did not take."""
 
         @property
         def masks(self) -> Masks | None:

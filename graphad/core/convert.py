@@ -27,7 +27,7 @@ from graphad.core.errors import (
     UnconvertibleError,
 )
 from graphad.core.ieee import REPORTED, unreported
-from graphad.core.shapes import TensorShape
+from graphad.core.shapes import MOST_AXES, TensorShape
 from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
@@ -65,9 +65,17 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
         return lift(convert(), dtype)
     if is_registered(x) and (made := converted_by_user(x, dtype)) is not NotImplemented:
         return lift(made, dtype)
-    if isinstance(x, list | tuple) and _holds_tensors(x):
-        return _stacked(x, dtype)
-    return constant_here(to_numpy(x, dtype))
+    try:
+        if isinstance(x, list | tuple) and _holds_tensors(x):
+            return _stacked(x, dtype)
+        return constant_here(to_numpy(x, dtype))
+    except RecursionError as cause:
+        if not _is_too_deep(x):
+            raise
+        raise _refused(
+            InvalidArgumentError,
+            f"a list is nested more than {MOST_AXES} deep, or holds itself; a tensor has at most {MOST_AXES} axes.",
+        ) from cause
 
 
 def lift_truths(x: object) -> Tensor:
@@ -236,6 +244,8 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
             isinstance(x, np.ndarray | np.generic) and _are_whole(array, mine, dtype)
         ):
             raise _wrong_kind(_short(x), mine.kind, dtype)
+        if dtype.is_integer and not (np.can_cast(array.dtype, dtype.numpy) or _are_within(array, dtype)):
+            raise _out_of_range(x, dtype, f"; tf.cast(x, {dtype.name}) wraps around")
         array = _fitted(array, dtype, x)
     array = np.ascontiguousarray(array) if array.ndim and not array.flags.c_contiguous else array
     return array if array.ndim else array[()]
@@ -249,10 +259,20 @@ def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
         return bool(((numbers == 0) | (numbers == 1)).all())
     if mine.kind != "float" or not dtype.is_integer:
         return False
-    if not (np.isfinite(numbers) & (numbers == np.trunc(numbers))).all():
-        return False
+    return bool((np.isfinite(numbers) & (numbers == np.trunc(numbers))).all()) and _are_within(numbers, dtype)
+
+
+def _are_within(numbers: np.ndarray, dtype: DType) -> bool:
+    """Whether an integer dtype has room for all of the whole numbers; there is one at least."""
     limits = np.iinfo(dtype.numpy)
     return limits.min <= int(numbers.min()) and int(numbers.max()) <= limits.max
+
+
+def _out_of_range(x: object, dtype: DType, cure: str = "") -> InvalidArgumentError:
+    return _refused(
+        InvalidArgumentError,
+        f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range{cure}.",
+    )
 
 
 def _number(x: Any, dtype: DType | None) -> Any:
@@ -321,10 +341,7 @@ def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Array:
         with np.errstate(all="ignore"):
             out = np.asarray(value, dtype=dtype.numpy)
     except (OverflowError, TypeError, ValueError) as cause:
-        raise _refused(
-            InvalidArgumentError,
-            f"Cannot convert {_short(x)} to EagerTensor of dtype {dtype.name}: out of range.",
-        ) from cause
+        raise _out_of_range(x, dtype) from cause
     return out if out.ndim else out[()]
 
 
@@ -401,7 +418,7 @@ def array_of_numbers(x: object) -> np.ndarray:
 def _not_rectangular(x: object) -> InvalidArgumentError:
     return _refused(
         InvalidArgumentError,
-        f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)} Pad the shorter, or keep a list of tensors.",
+        f"Can't convert non-rectangular Python sequence to Tensor.{_ragged(x)}",
     )
 
 
@@ -478,16 +495,37 @@ def _unsupported(x: object, more: str = "") -> UnconvertibleError:
     )
 
 
+_PAD = " Pad the shorter, or keep a list of tensors."
+
+
 def _ragged(x: object) -> str:
     """Where the lengths of nested lists differ."""
-    while isinstance(x, list | tuple) and x:
+    nested = [(x, 1)]
+    while nested:
+        x, depth = nested.pop()
+        if not (isinstance(x, list | tuple) and x):
+            continue
+        if depth > MOST_AXES:
+            return f" It is nested more than {MOST_AXES} deep, and a tensor has at most {MOST_AXES} axes."
         lengths = [len(item) if isinstance(item, list | tuple) else None for item in x]
         other = next((k for k, length in enumerate(lengths) if length != lengths[0]), None)
         if other is not None:
             told = ["is a number" if n is None else f"has length {n}" for n in (lengths[0], lengths[other])]
-            return f" Item 0 {told[0]}, item {other} {told[1]}."
-        x = next((item for item in x if _ragged(item)), None)
-    return ""
+            return f" Item 0 {told[0]}, item {other} {told[1]}.{_PAD}"
+        if lengths[0] is not None:
+            nested += [(item, depth + 1) for item in reversed(x)]
+    return _PAD
+
+
+def _is_too_deep(x: object) -> bool:
+    nested = [(x, 1)]
+    while nested:
+        x, depth = nested.pop()
+        if isinstance(x, list | tuple):
+            if depth > MOST_AXES:
+                return True
+            nested += [(item, depth + 1) for item in x]
+    return False
 
 
 def _strange(x: object) -> str:

@@ -107,6 +107,7 @@ class Op(metaclass=OpType):
         that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input unchanged.
+      rounds_once: It computes float16 and bfloat16 in float32, and rounds the result.
       total: Whether it has a result for all values of inputs whose shapes fit; None to derive this from other traits.
       refuses: "zero" or "negative": the integers as second input for which it raises nevertheless.
       copies: Its result repeats elements of its input and may be far larger.
@@ -142,6 +143,7 @@ class Op(metaclass=OpType):
     sets: ClassVar[bool] = False
     checks: ClassVar[bool] = False
     prints: ClassVar[bool] = False
+    rounds_once: ClassVar[bool] = False
     guarded: ClassVar[bool] = False
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False

@@ -26,7 +26,7 @@ _printed = _Printed()
 
 def is_due() -> bool:
     """Whether a text is not out yet; it counts as printed then."""
-    if _printed.skipped:
+    if _printed.skipped and _printed.is_running:
         _printed.skipped -= 1
         return False
     _printed.out += 1
@@ -35,6 +35,8 @@ def is_due() -> bool:
 
 def mark() -> Mark:
     """Where a run begins that may have to be made again."""
+    if not _printed.is_running:
+        _printed.skipped = 0
     return _printed.out, _printed.skipped
 
 

@@ -493,6 +493,11 @@ class Handle(Exports):
         return self._spec
 
     @property
+    def dims(self) -> tuple[Any, ...] | None:
+        """The raw shape."""
+        return self._spec.dims
+
+    @property
     def trainable(self) -> bool:
         return self._trainable
 

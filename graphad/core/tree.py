@@ -124,7 +124,7 @@ def _branch(name: str, x: object, seen: dict[int, str], above: tuple[str, ...]) 
     name = plain(name)
     here = f"{name}: " if name else ""
     if isinstance(x, Handle):
-        text = f"{here}{x.spec.dtype.name}{format_dims(x.dims)}, {_size(x):,}"  # type: ignore[attr-defined]
+        text = f"{here}{x.spec.dtype.name}{format_dims(x.dims)}, {_size(x):,}"
         if not x.trainable:
             text += ", not trained"
         if id(x) in seen:
@@ -143,7 +143,10 @@ def _parts(x: object) -> Iterator[tuple[str, Any]]:
     """The modules and variables in the attributes, in the order in which they were assigned."""
     unnamed = getattr(x, "_graphad_weights", ())
     named = [*vars(x).items()] if hasattr(x, "__dict__") else []
-    found = [part for name, value in named if not name.startswith(PRIVATE) for part in _inside(name, value)]
+    seen: set[int] = set()
+    found = [
+        part for name, value in named if not name.startswith(PRIVATE) for part in _inside(name, value, seen)
+    ]
     known = {id(part) for _, part in found}
     for variable in unnamed:
         if id(variable) not in known:
@@ -151,15 +154,14 @@ def _parts(x: object) -> Iterator[tuple[str, Any]]:
     yield from found
 
 
-def _inside(name: str, value: object) -> Iterator[tuple[str, Any]]:
+def _inside(name: str, value: object, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """What an attribute holds; a container that lists share, or that holds itself, is gone into once."""
     if isinstance(value, Handle | Trackable):
         yield name, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _inside(f"{name}[{key!r}]", item)
-    elif isinstance(value, list | tuple | deque):
-        for i, item in enumerate(value):
-            yield from _inside(f"{name}[{i}]", item)
+    elif isinstance(value, dict | list | tuple | deque) and id(value) not in seen:
+        seen.add(id(value))
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _inside(f"{name}[{key!r}]", item, seen)
 
 
 def _title(x: object) -> str:

@@ -219,10 +219,6 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         return self._spec.dtype
 
     @property
-    def dims(self) -> Any:
-        return self._spec.dims
-
-    @property
     def shape(self) -> TensorShape:
         return TensorShape(self._spec.dims)
 

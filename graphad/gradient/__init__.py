@@ -6,6 +6,6 @@ The modules by subject:
                           explain_none
     graphs                reverse, transforms, of_graph, closing
     forward mode          forward
-    Jacobians             jacobian, jacobian_plan, independence
+    Jacobians             jacobian, jacobian_plan, jacobian_rows, independence
     rules of users        custom, recompute, host, registry, rules_in_process, function_key
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 
@@ -31,12 +31,14 @@ from graphad.ops.math.select import SELECT
 from graphad.ops.rules import scalar_like
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Transforms
+    from graphad.core.annotations import Cotangent, Cotangents, Transforms, Value
     from graphad.core.dtypes import DType
-    from graphad.core.tensor import Tensor
+    from graphad.core.tensor import Mark, Tensor
 
-
-Entry = tuple[Op, Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]]
+    Marks = Sequence[Mark | None]  # None for what is not followed
+    Bars = dict[Mark, Tensor | IndexedSlices]
+    # op, inputs, outputs, marks of the inputs, marks of the outputs; a `Dropped` is taken for the value in whose place it is
+    Entry = tuple[Op, Sequence[Value], Sequence[Value], Marks, Marks]
 
 
 class Dropped:
@@ -82,10 +84,10 @@ class Context:
 
     def __init__(
         self,
-        op: object,
+        op: Any,
         inputs: Sequence[Any],
         outputs: Sequence[Any],
-        marks: Sequence[Any],
+        marks: Sequence[object],
         transforms: Transforms,
     ) -> None:
         self.op = op
@@ -99,8 +101,8 @@ class Context:
     def needs(self, i: int) -> bool:
         return self._marks[i] is not None
 
-    def shape(self, i: int) -> Any:
-        return self.inputs[i].dims
+    def shape(self, i: int) -> Dims:
+        return self.inputs[i].dims  # type: ignore[no-any-return]
 
     def zeros(self, k: int) -> Tensor:
         return zeros_of(self.outputs[k])
@@ -122,7 +124,11 @@ class Context:
         return getattr(self.op, name)
 
 
-def add_bars(a: Any, b: Any) -> Any:
+@overload
+def add_bars(a: Tensor | IndexedSlices, b: Tensor | IndexedSlices) -> Tensor: ...
+@overload
+def add_bars(a: Cotangent, b: Cotangent) -> Cotangent: ...
+def add_bars(a: Cotangent, b: Cotangent) -> Cotangent:
     """The sum of two cotangents; None is zero."""
     if type(a) is EagerTensor and type(b) is EagerTensor:
         return add(a, b)
@@ -135,21 +141,25 @@ def add_bars(a: Any, b: Any) -> Any:
     return add(a, b)
 
 
-def dense(bar: Tensor | None) -> Any:
+@overload
+def dense(bar: Tensor | IndexedSlices) -> Tensor: ...
+@overload
+def dense(bar: Cotangent) -> Tensor | None: ...
+def dense(bar: Cotangent) -> Tensor | None:
     """A cotangent as one tensor."""
     return lift(bar) if isinstance(bar, IndexedSlices) else bar
 
 
 def backward(
     entries: list[Entry],
-    bars: dict[Any, Any],
-    wanted: set[Any],
+    bars: Bars,
+    wanted: Set[Mark],
     transforms: Transforms,
-    leaves: Set[Any] | None = None,
+    leaves: Set[Mark] | None = None,
     consume: bool = False,
     placed: bool = False,
-    masked: set[Any] | None = None,
-) -> dict[Any, Any]:
+    masked: set[Mark] | None = None,
+) -> Bars:
     """Pull cotangents back over entries.
 
     Args:
@@ -163,9 +173,9 @@ def backward(
       masked: The marks whose cotangents are 0 where a branch was not taken; those on the way are added.
     Returns: `bars`, with the cotangents of the sources.
     """
-    for bar in bars.values():
-        if bar.away and not placed:  # new values that rules create must be on that device too
-            with along(bar):
+    for given in bars.values():
+        if given.away and not placed:  # new values that rules create must be on that device too
+            with along(given):
                 return backward(entries, bars, wanted, transforms, leaves, consume, True, masked)
     # If every leaf is a source, every entry is on a path.
     all_on_path = leaves is not None and leaves <= wanted
@@ -173,13 +183,14 @@ def backward(
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
     is_free = busy() is None
     masked = set() if masked is None else masked
-    own: set[Any] = set()  # the marks whose cotangents are arrays that nobody else holds
+    own: set[Mark] = set()  # the marks whose cotangents are arrays that nobody else holds
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
+        alone: EagerTensor | None = None  # the only cotangent, where rules on arrays may take it
         if len(out_marks) == 1:
             mark = out_marks[0]
-            bar = bars.pop(mark, None)
-            if bar is None:
+            bar = None if mark is None else bars.pop(mark, None)
+            if mark is None or bar is None:
                 continue
             if own:
                 own.discard(mark)
@@ -187,10 +198,10 @@ def backward(
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
                 continue
-            context.is_free = has_data = is_free and type(bar) is EagerTensor
-            y_bars: tuple[Any, ...] = (bar if has_data or op.loads else dense(bar),)
+            if is_free and type(bar) is EagerTensor:
+                alone = bar
+            y_bars: tuple[Any, ...] = (bar if alone is not None or op.loads else dense(bar),)
         else:
-            context.is_free = has_data = False
             if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue
             y_bars = _bars_of_outputs(bars, out_marks, wanted)
@@ -199,54 +210,60 @@ def backward(
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
+        context.is_free = alone is not None
         by_rule = op.pulls_by_rule and not masked
-        is_masked = False
+        has_masked = False
         if not by_rule:
-            context.is_masked = is_masked = out_marks[0] in masked
-            if len(out_marks) > 1:
-                context.is_masked = _are_masked(masked, out_marks, y_bars)
+            context.is_masked = False
+            if masked:
+                are_masked = [
+                    m in masked for m, y_bar in zip(out_marks, y_bars, strict=True) if y_bar is not None
+                ]
+                context.is_masked, has_masked = all(are_masked), any(are_masked)
             context.masks = Masks([m in masked for m in out_marks]) if op.structured else None
-            into = bars[marks[0]] if has_data and op.pull_into is not None and marks[0] in own else None
-            if into is not None and _takes(into, bar) and op.pull_into(context, bar.data, into.data):
-                if is_masked:
-                    masked.add(marks[0])
-                continue
+            if alone is not None and op.pull_into is not None:
+                first = marks[0]
+                if first is not None and first in own:
+                    into = bars[first]
+                    if _takes(into, alone) and op.pull_into(context, alone.data, into.data):
+                        if has_masked:
+                            masked.add(first)
+                        continue
         try:
-            x_bars: Any = None
-            if has_data and op.quick_vjp is not None:
-                x_bars = _quick_bars(context, bar)
+            x_bars: Cotangents | None = None
+            if alone is not None and op.quick_vjp is not None:
+                x_bars = _quick_bars(context, alone)
             if x_bars is None:
                 x_bars = op.vjp(context, *y_bars)
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
-        if not by_rule and (is_masked or op.masks or op.structured):
-            x_bars = _after_masks(context, is_masked, y_bars, x_bars, masked)
-        for mark, bar in zip(marks, x_bars, strict=True):
-            if bar is not None and mark is not None:
+        if not by_rule and (has_masked or op.masks or op.structured):
+            x_bars = _after_masks(context, has_masked, marks, y_bars, x_bars, masked)
+        for mark, x_bar in zip(marks, x_bars, strict=True):
+            if x_bar is not None and mark is not None:
                 before = bars.get(mark)
                 if before is None:
-                    bars[mark] = bar
+                    bars[mark] = x_bar
                     if by_rule:
                         continue
                 else:
-                    bars[mark] = add_bars(before, bar)
+                    bars[mark] = add_bars(before, x_bar)
                 if is_free and (before is not None or op.pull_into is not None):
                     own.add(mark)
     return bars
 
 
-def _bars_of_outputs(bars: dict[Any, Any], marks: Sequence[Any], wanted: set[Any]) -> tuple[Any, ...]:
+def _bars_of_outputs(bars: Bars, marks: Marks, wanted: Set[Mark]) -> tuple[Tensor | None, ...]:
     """The cotangents of all outputs of an op; only those of sources are kept."""
     found = [None if m is None else dense(bars.get(m) if m in wanted else bars.pop(m, None)) for m in marks]
     return tuple(found)
 
 
-def _quick_bars(context: Context, bar: EagerTensor) -> Any:
+def _quick_bars(context: Context, bar: EagerTensor) -> Cotangents | None:
     """The cotangents of the inputs by the rule on arrays; None where only the other rule answers."""
-    op: Any = context.op
     try:
-        x_bars = op.quick_vjp(context, bar.data)
+        x_bars: Cotangents | None = context.op.quick_vjp(context, bar.data)
     except SHORT_WAY_ENDS:
         return None
     if context.is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):
@@ -255,30 +272,31 @@ def _quick_bars(context: Context, bar: EagerTensor) -> Any:
 
 
 def _after_masks(
-    context: Context, is_masked: bool, y_bars: Sequence[Any], x_bars: Sequence[Any], masked: set[Any]
-) -> Sequence[Any]:
+    context: Context,
+    has_masked: bool,
+    marks: Marks,
+    y_bars: Sequence[Any],
+    x_bars: Cotangents,
+    masked: set[Mark],
+) -> Cotangents:
     """The cotangents of the inputs, 0 for elements that no branch took; the marks of those to which that applies are added.
 
     Args:
-      is_masked: Whether zeros of the first output's cotangent are such elements.
+      has_masked: Whether zeros of a cotangent are such elements. Where an op has several outputs, its rule is told of masks if
+        that holds of all cotangents, and the inputs of which its outputs are pieces are masked where one piece is.
     """
-    op: Any = context.op
-    if op.masks or is_masked:
+    op = context.op
+    if op.masks or has_masked:
         if (op.pointwise or op.touching is not None) and op.keeps != (False, False):
             x_bars = [_zero_where_zero(context, i, y_bars[0], bar) for i, bar in enumerate(x_bars)]
         if op.carries_masks or op.moves or op.spreads:
-            masked.update([mark for mark in context._marks if mark is not None])
+            masked.update([mark for mark in marks if mark is not None])
     if context.masks is not None:
-        masked.update([context._marks[i] for i in context.masks.inputs if context._marks[i] is not None])
+        masked.update([mark for i in context.masks.inputs if (mark := marks[i]) is not None])
     return x_bars
 
 
-def _are_masked(masked: set[Any], out_marks: Sequence[Any], y_bars: Sequence[Any]) -> bool:
-    """Whether all cotangents that there are of several outputs are masked."""
-    return all(mark in masked for mark, bar in zip(out_marks, y_bars, strict=True) if bar is not None)
-
-
-def _takes(into: Any, bar: EagerTensor) -> bool:
+def _takes(into: Tensor | IndexedSlices, bar: EagerTensor) -> TypeGuard[EagerTensor]:
     """Whether numbers like those of `bar` can be added to the array of a cotangent."""
     data = into.data if type(into) is EagerTensor else None
     return (
@@ -305,13 +323,13 @@ def _is_finite(bar: Any) -> bool:
 _FEW = 256  # elements
 
 
-def _zero_where_zero(context: Context, i: int, y_bar: Any, x_bar: Any) -> Any:
+def _zero_where_zero(context: Context, i: int, y_bar: Tensor, x_bar: Cotangent) -> Cotangent:
     """The cotangent of operand i, and 0 where those of all results that it has a part in are 0, whatever the derivative is
     there."""
-    op: Any = context.op
+    op = context.op
     if x_bar is None or isinstance(x_bar, IndexedSlices) or (context.is_free and _is_finite(x_bar)):
         return x_bar
-    touching = y_bar if op.pointwise else op.touching(context, y_bar)
+    touching: Tensor = y_bar if op.pointwise else op.touching(context, y_bar)
     if op.pointwise and len(context.inputs) > 1:
         if not is_definite(x_bar.dims):
             # Whether the operand is broadcast shows when the function runs: then an element has a part in several results.
@@ -325,9 +343,9 @@ def _zero_where_zero(context: Context, i: int, y_bar: Any, x_bar: Any) -> Any:
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))
 
 
-def _dependents(entries: Sequence[Entry], wanted: set[Any]) -> set[Any]:
+def _dependents(entries: Sequence[Entry], wanted: Set[Mark]) -> Set[Mark | None]:
     """The sources and all marks that depend on them."""
-    on_path = set(wanted)
+    on_path: set[Mark | None] = set(wanted)
     for entry in entries:
         for mark in entry[3]:
             if mark is not None and mark in on_path:

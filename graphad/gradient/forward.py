@@ -38,8 +38,9 @@ from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import NestLike, Transforms
+    from graphad.core.annotations import NestLike, Transforms, Value
     from graphad.core.tensor import Tensor
+    from graphad.gradient.backward import Entry
 
 
 _derived = Memo("jvp", 2048)
@@ -69,8 +70,12 @@ class Derived:
 
 
 def push(
-    op: Op, inputs: Sequence[Any], outputs: Sequence[Any], x_dots: Sequence[Any], transforms: Transforms
-) -> list[Any]:
+    op: Op,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    x_dots: Sequence[Tensor | None],
+    transforms: Transforms,
+) -> list[Tensor | None]:
     """The tangents of the outputs for tangents of the inputs (None for zero), as values of the current level.
 
     Raises:
@@ -99,8 +104,8 @@ def push(
 
 
 def run_with_tangents(
-    op: Op, inputs: Sequence[Any], x_dots: Sequence[Any], transforms: Transforms
-) -> tuple[Sequence[Any], list[Any]]:
+    op: Op, inputs: Sequence[Value], x_dots: Sequence[Tensor | None], transforms: Transforms
+) -> tuple[Sequence[Value], list[Tensor | None]]:
     """The outputs of an op that must run once, and their tangents.
 
     Raises: FailedPreconditionError: the op has no graphs of both.
@@ -108,7 +113,7 @@ def run_with_tangents(
     run = getattr(op, "with_tangents", None)
     if run is None:
         raise _twice(op)
-    found: tuple[Sequence[Any], list[Any]] = run(DualContext(op, inputs, (), transforms), x_dots)
+    found: tuple[Sequence[Value], list[Tensor | None]] = run(DualContext(op, inputs, (), transforms), x_dots)
     return found
 
 
@@ -273,7 +278,9 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Transforms) -> tupl
     return done, tuple([dot is not None for dot in y_dots])
 
 
-def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: Transforms) -> dict[Any, Any]:
+def push_entries(
+    entries: Sequence[Entry], tangents: dict[Mark, Tensor], transforms: Transforms
+) -> dict[Mark, Tensor]:
     """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place."""
     for op, inputs, outputs, marks, out_marks in entries:
         x_dots = [None if mark is None else tangents.get(mark) for mark in marks]
@@ -286,12 +293,12 @@ def push_entries(entries: Sequence[Any], tangents: dict[Any, Any], transforms: T
 
 
 def push_forward(
-    entries: Sequence[Any],
+    entries: Sequence[Entry],
     targets: Sequence[Tensor],
     sources: Sequence[Handle | Tensor],
     dots: Sequence[Tensor],
     transforms: Transforms,
-) -> list[Any]:
+) -> list[Tensor]:
     """The tangents of targets for tangents of sources, through what a tape has recorded; zeros where nothing connects them.
 
     Raises: FailedPreconditionError: an op on the way writes variables or prints, and would do so again.

@@ -19,7 +19,7 @@ from graphad.core.op import MIXED, output_specs
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Mark
-from graphad.gradient.backward import Entry, backward, dense
+from graphad.gradient.backward import backward, dense
 from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
@@ -33,8 +33,9 @@ from graphad.trace.specialise import specialise
 from graphad.trace.tracer import SymbolicTensor, Trace
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, DTypeLike
+    from graphad.core.annotations import Array, DTypeLike, Value
     from graphad.core.tensor import Tensor
+    from graphad.gradient.backward import Bars, Entry
 
 
 class Mixing:
@@ -48,7 +49,7 @@ class Mixing:
         self.is_certain = is_certain
 
 
-def mixing_op(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | None:
+def mixing_op(entries: list[Entry], source: Value, target: Tensor) -> Mixing | None:
     """The first op on the way from source to target that mixes rows; None if nothing shows that rows mix."""
     if type(target) is EagerTensor and current() is None:
         found = _found_eagerly(entries, source, target)
@@ -61,20 +62,20 @@ def mixing_op(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | 
     return found if found is not None and found.is_certain else None
 
 
-def _is_of(x: Tensor, trace: object) -> bool:
+def _is_of(x: Value, trace: object) -> bool:
     return isinstance(trace, Trace) and (
         x.trace is trace if type(x) is SymbolicTensor else trace.serial_if_known(x) is not None
     )
 
 
-def _found_eagerly(entries: list[Entry], source: Tensor, target: Tensor) -> Mixing | None:
+def _found_eagerly(entries: list[Entry], source: Value, target: Tensor) -> Mixing | None:
     graph, start = _graph_of(entries, source, target)
     if not any(node.op.structured for node in graph.nodes):
         return _found(graph, start)
     return _found_in_known(graph, graph.inputs)
 
 
-def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Graph, int]:
+def _graph_of(entries: list[Entry], source: Value, target: Tensor) -> tuple[Graph, int]:
     """The entries as a graph that returns source and target, and the value number of the source."""
     builder = GraphBuilder()
     start = builder.add_input(source.spec)
@@ -90,7 +91,7 @@ def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Gra
                 if mark is not None:
                     number[mark] = serial
             serials.append(serial)
-        line = next((y.line for y in (*outputs, *inputs) if getattr(y, "line", None)), None)
+        line = next((line for y in (*outputs, *inputs) if (line := getattr(y, "line", None))), None)
         out_specs = [y.spec for y in outputs]
         if not out_specs:  # the tape keeps no outputs that no rule reads
             out_specs = list(output_specs(op, [builder.specs[i] for i in serials]))
@@ -103,7 +104,7 @@ def _graph_of(entries: list[Entry], source: Tensor, target: Tensor) -> tuple[Gra
     return graph, numbers[start]
 
 
-def _found_in_trace(trace: Trace, source: Tensor, target: Tensor) -> Mixing | None:
+def _found_in_trace(trace: Trace, source: Value, target: Tensor) -> Mixing | None:
     """In a trace all nodes before the target are available, shape arithmetic too; unknown sizes become symbols."""
     ends = [x.index if type(x) is SymbolicTensor else trace.serial_if_known(x) for x in (source, target)]
     before = trace.number
@@ -262,8 +263,8 @@ def _differ(found: Array, expected: Array, dtype: DTypeLike) -> bool:
     return bool(np.max(np.abs(found - expected), initial=0.0) > tolerance * scale)
 
 
-def _pulled(entries: list[Entry], target: Tensor, source: Mark, bar: np.ndarray) -> Any:
-    bars = {mark_of(target): lift(bar)}
+def _pulled(entries: list[Entry], target: Tensor, source: Mark, bar: np.ndarray) -> Array | None:
+    bars: Bars = {mark_of(target): lift(bar)}
     backward(entries, bars, {source}, TRANSFORMS)
     found = dense(bars.get(source))
     return None if found is None else found.data

@@ -7,7 +7,7 @@ each row is the gradient of the real part of one element of the target, and has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
 from graphad.core.device import along
 from graphad.core.dims import product
-from graphad.core.dtypes import DType, int32
+from graphad.core.dtypes import DType
 from graphad.core.errors import (
     ArgumentTypeError,
     FailedPreconditionError,
@@ -28,23 +28,29 @@ from graphad.core.frames import warn_user
 from graphad.core.levels import entered, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.progress import Progress
-from graphad.core.shapes import TensorShape, format_dims, is_definite
+from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.sparse import values_of
-from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, Handle, Mark, Tensor
-from graphad.gradient.backward import Entry, backward, dense
+from graphad.gradient.backward import backward, dense
 from graphad.gradient.explain_none import warn_of_unconnected
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
+from graphad.gradient.jacobian_rows import (
+    all_of,
+    column_graphs,
+    directions,
+    of_columns,
+    of_sizes,
+    row_graph,
+    traced_row,
+)
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import eye, zeros
-from graphad.ops.array.indicators import one_hot
 from graphad.ops.array.join import concat, stack
-from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.sequence import range as arange
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
@@ -53,13 +59,13 @@ from graphad.ops.control.either import Either
 from graphad.ops.control.parts import Part, common, spec_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
-from graphad.ops.math.reduce import reduce_prod
-from graphad.trace.tracer import RETURN, Trace
 from graphad.vectorize.batch import BatchLevel, stack_rows
-from graphad.vectorize.vectorize_graph import vectorize
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
+    from graphad.core.annotations import Value
+    from graphad.core.dims import Size
+    from graphad.core.shapes import Dims
+    from graphad.gradient.backward import Bars, Entry, Marks
     from graphad.gradient.tape import GradientTape
     from graphad.gradient.unconnected import UnconnectedGradients
 
@@ -87,7 +93,7 @@ class Mode:
 
 def jacobian(
     tape: GradientTape,
-    target: TensorLike,
+    target: Value,
     sources: object,
     mode: UnconnectedGradients,
     parallel_iterations: int | None,
@@ -115,7 +121,7 @@ def jacobian(
     return rebuild(out)
 
 
-def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Any], forward: bool) -> list[Any]:
+def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Value], forward: bool) -> list[Tensor]:
     """The Jacobians of one target, zeros for unconnected sources; `forward` prefers columns."""
     target = _as_target(target)
     with tape.computing(), along(target):
@@ -124,7 +130,7 @@ def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Any], forw
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
-def _zeros(target: Any, x: Tensor) -> Tensor:
+def _zeros(target: Tensor, x: Value) -> Tensor:
     """A Jacobian of zeros, whose sizes may be known only at run time."""
     with along(target):
         if is_definite(target.dims) and is_definite(x.dims):
@@ -132,7 +138,7 @@ def _zeros(target: Any, x: Tensor) -> Tensor:
         return zeros(concat([shape(target), shape(x)], 0), x.spec.dtype)
 
 
-def _check_sources(name: str, sources: Sequence[Any]) -> None:
+def _check_sources(name: str, sources: Sequence[Value]) -> None:
     for x in sources:
         if not isinstance(x, VALUES):
             raise ArgumentTypeError(
@@ -174,19 +180,21 @@ def _vectorising(name: str, use_pfor: bool, compute: Callable[[], T]) -> T:
         ) from cause
 
 
-def _as_target(target: TensorLike) -> Any:
+def _as_target(target: Value) -> Tensor:
     """The target as a tensor; the value read from a variable represents the variable."""
     if not isinstance(target, Handle):
         return target
     value: Any = lift(target)
     value.mark = mark_of(target)
-    return value
+    return value  # type: ignore[no-any-return]
 
 
 # -- full Jacobians ------------------------------------------------------------------------------------------------------
 
 
-def _jacobians(tape: GradientTape, target: Any, sources: Sequence[Any], mode: Mode) -> list[Any]:
+def _jacobians(
+    tape: GradientTape, target: Tensor, sources: Sequence[Value], mode: Mode
+) -> list[Tensor | None]:
     if not target.dtype.is_differentiable or target.mark is None:
         if not any(target is x for x in sources):
             return [None] * len(sources)
@@ -195,14 +203,14 @@ def _jacobians(tape: GradientTape, target: Any, sources: Sequence[Any], mode: Mo
     path = path_between(tape.entries, {m for m in marks if m is not None}, end)
     if not _is_static(target, path, sources):
         return _later(path, target, sources, marks, mode)
-    results: list[Any] = [None] * len(sources)
-    wanted = []
+    results: list[Tensor | None] = [None] * len(sources)
+    wanted: dict[int, Mark] = {}
     for k, mark in enumerate(marks):
         if mark is not None and (mark is end or any(mark in entry[3] for entry in path)):
-            wanted.append(k)
+            wanted[k] = mark
     if not wanted:
         return results
-    chosen, ends = [sources[k] for k in wanted], [marks[k] for k in wanted]
+    chosen, ends = [sources[k] for k in wanted], list(wanted.values())
     if not mode.vectorised and product(target.dims):
         found = _row_by_row(path, target, chosen, ends)
     else:
@@ -216,82 +224,84 @@ def _jacobians(tape: GradientTape, target: Any, sources: Sequence[Any], mode: Mo
     return results
 
 
-def _is_static(target: Tensor, entries: list[Entry], sources: Sequence[Any]) -> bool:
+def _is_static(target: Tensor, entries: list[Entry], sources: Sequence[Value]) -> bool:
     values = [target, *sources]
     for _, inputs, outputs, _, _ in entries:
         values += [*inputs, *outputs]
     return all(is_definite(value.dims) for value in values)
 
 
-def _row_by_row(path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any]) -> list[Any]:
-    basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *target.dims))
+def _row_by_row(
+    path: list[Entry], target: Tensor, sources: Sequence[Value], marks: Sequence[Mark]
+) -> list[Tensor | None]:
+    basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *ranked(target.dims)))
     rows = []
     for i in range(product(target.dims)):
-        bars = {mark_of(target): getitem(basis, i)}
+        bars: Bars = {mark_of(target): getitem(basis, i)}
         backward(path, bars, set(marks), TRANSFORMS)
         rows.append([dense(bars.get(m)) for m in marks])
     return [_joined([row[k] for row in rows], target, x) for k, x in enumerate(sources)]
 
 
-def _joined(rows: list[Any], target: Any, x: Any) -> Tensor | None:
+def _joined(rows: list[Tensor | None], target: Tensor, x: Value) -> Tensor | None:
     if all(row is None for row in rows):
         return None
-    filled = [zeros(x.dims, x.spec.dtype) if row is None else row for row in rows]
-    return reshape(stack(filled), (*target.dims, *x.dims))
+    filled = [zeros(ranked(x.dims), x.spec.dtype) if row is None else row for row in rows]
+    return reshape(stack(filled), (*ranked(target.dims), *ranked(x.dims)))
 
 
 def _by_rows(
-    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
-) -> list[Any]:
+    path: list[Entry], target: Tensor, sources: Sequence[Value], marks: Sequence[Mark], chunk: int
+) -> list[Tensor | None]:
     """Reverse mode: the rows of the identity pulled back, a chunk at a time."""
-    parts: list[list[Any]] = [[] for _ in marks]
-    for basis in _basis(target.dims, target.dtype, product(target.dims), chunk):
-        level = BatchLevel(basis.dims[0])
+    parts: list[list[Tensor | None]] = [[] for _ in marks]
+    for basis in _basis(ranked(target.dims), target.dtype, product(target.dims), chunk):
+        level = BatchLevel(ranked(basis.dims)[0])
         with entered(level):
-            bars = {mark_of(target): level.wrap(basis)}
+            bars: Bars = {mark_of(target): level.wrap(basis)}
             backward(path, bars, set(marks), TRANSFORMS)
             out = [dense(bars.get(m)) for m in marks]
         for part, bar in zip(parts, out, strict=True):
             part.append(None if bar is None else stack_rows(level, bar))
-    results: list[Any] = []
+    results: list[Tensor | None] = []
     for part, x in zip(parts, sources, strict=True):
-        if any(bar is None for bar in part):
+        bars_of = [bar for bar in part if bar is not None]
+        if len(bars_of) < len(part):
             results.append(None)
             continue
-        whole = part[0] if len(part) == 1 else concat(part, 0)
-        results.append(reshape(whole, (*target.dims, *x.dims)))
+        whole = bars_of[0] if len(part) == 1 else concat(bars_of, 0)
+        results.append(reshape(whole, (*ranked(target.dims), *ranked(x.dims))))
     return results
 
 
 def _by_columns(
-    path: list[Entry], target: Any, sources: Sequence[Any], marks: Sequence[Any], chunk: int
-) -> list[Any]:
+    path: list[Entry], target: Tensor, sources: Sequence[Value], marks: Sequence[Mark], chunk: int
+) -> list[Tensor | None]:
     """Forward mode: columns pushed through the entries, for sources smaller than the target.
 
     A row of the Jacobian is the gradient of the real part of an element of the target, in either mode. Its real part comes from
     a real tangent, its imaginary part from an imaginary one.
     """
-    results: list[Any] = []
+    results: list[Tensor | None] = []
     for x, mark in zip(sources, marks, strict=True):
-        parts = [_columns(path, target, x, mark, chunk, one) for one in _directions(x.spec.dtype)]
-        if any(part is None for part in parts):
+        found = [_columns(path, target, x, mark, chunk, one) for one in directions(x.spec.dtype)]
+        parts = [part for part in found if part is not None]
+        if len(parts) < len(found):
             results.append(None)
             continue
         whole = parts[0] if len(parts) == 1 else bind(COMPLEX, *parts)
-        results.append(reshape(cast(whole, x.spec.dtype), (*target.dims, *x.dims)))
+        results.append(reshape(cast(whole, x.spec.dtype), (*ranked(target.dims), *ranked(x.dims))))
     return results
 
 
-def _directions(dtype: DType) -> tuple[complex, ...]:
-    return (1, 1j) if dtype.is_complex else (1,)
-
-
-def _columns(path: list[Entry], target: Any, x: Any, mark: Mark, chunk: int, one: complex) -> Any:
+def _columns(
+    path: list[Entry], target: Tensor, x: Value, mark: Mark, chunk: int, one: complex
+) -> Tensor | None:
     """The real parts of all columns for tangents `one`, as [*target, elements of x]; None if they are zero."""
-    rank = len(target.dims)
+    rank = len(ranked(target.dims))
     columns = []
-    for basis in _basis(x.dims, x.spec.dtype, product(x.dims), chunk, one):
-        level = BatchLevel(basis.dims[0])
+    for basis in _basis(ranked(x.dims), x.spec.dtype, product(x.dims), chunk, one):
+        level = BatchLevel(ranked(basis.dims)[0])
         with entered(level):
             tangents = push_entries(path, {mark: level.wrap(basis)}, TRANSFORMS)
             y_dot = tangents.get(mark_of(target))
@@ -302,7 +312,7 @@ def _columns(path: list[Entry], target: Any, x: Any, mark: Mark, chunk: int, one
     return columns[0] if len(columns) == 1 else concat(columns, rank)
 
 
-def _basis(dims: Sequence[Any], dtype: DType, count: int, chunk: int, one: complex = 1) -> Any:
+def _basis(dims: Sequence[Size], dtype: DType, count: int, chunk: int, one: complex = 1) -> Iterator[Tensor]:
     """The rows of `one` times the identity, each in the shape `dims`, chunk by chunk."""
     if count <= chunk and one == 1:
         yield reshape(eye(count, dtype=dtype), (count, *dims))
@@ -317,32 +327,32 @@ def _basis(dims: Sequence[Any], dtype: DType, count: int, chunk: int, one: compl
 
 
 def _later(
-    path: list[Entry], target: Tensor, sources: Sequence[Any], marks: Sequence[Any], mode: Mode
-) -> list[Any]:
+    path: list[Entry], target: Tensor, sources: Sequence[Value], marks: Marks, mode: Mode
+) -> list[Tensor | None]:
     """For unknown sizes: a graph of one row or column, which is planned and vectorised once the sizes are known."""
     at_once = mode.most_at_once
-    rows = _row_graph(path, target, marks)
+    rows = row_graph(path, target, marks)
     connected = [k for k, has in enumerate(rows.present) if has]
-    results: list[Any] = [None] * len(sources)
+    results: list[Tensor | None] = [None] * len(sources)
     if not connected:
         return results
     wanted = [sources[k] for k in connected]
 
-    def by_rows() -> list[Any]:
+    def by_rows() -> list[Tensor | None]:
         return [
-            _of_sizes(row, (target, 0), (x, 0)) for row, x in zip(_all_of(rows, at_once), wanted, strict=True)
+            of_sizes(row, (target, 0), (x, 0)) for row, x in zip(all_of(rows, at_once), wanted, strict=True)
         ]
 
-    ends = [marks[k] for k in connected]
+    ends = [mark for k in connected if (mark := marks[k]) is not None]
     choice = costs(path, target, wanted, mode.forward) if mode.vectorised else False
-    columns = None if choice is False else _column_graphs(path, target, wanted, ends)
+    columns = None if choice is False else column_graphs(path, target, wanted, ends)
     if columns is None:
         found = by_rows()
     else:
         graphs = columns
 
-        def by_columns() -> list[Any]:
-            return [_of_columns(parts, target, x, at_once) for parts, x in zip(graphs, wanted, strict=True)]
+        def by_columns() -> list[Tensor | None]:
+            return [of_columns(parts, target, x, at_once) for parts, x in zip(graphs, wanted, strict=True)]
 
         found = by_columns() if isinstance(choice, bool) else _either(choice, by_rows, by_columns)
     for k, result in zip(connected, found, strict=True):
@@ -351,8 +361,10 @@ def _later(
 
 
 def _either(
-    costs: Sequence[Any], by_rows: Callable[[], list[Any]], by_columns: Callable[[], list[Any]]
-) -> list[Any]:
+    costs: Sequence[Tensor],
+    by_rows: Callable[[], list[Tensor | None]],
+    by_columns: Callable[[], list[Tensor | None]],
+) -> list[Tensor | None]:
     """One op that selects the results by columns where these cost less."""
     parts = [
         Part("jacobian", compute, (), word) for compute, word in ((by_rows, "rows"), (by_columns, "columns"))
@@ -363,113 +375,13 @@ def _either(
     return list(bind(Either(*graphs), *costs, *outer))
 
 
-class _Row:
-    """The graph of one row, or one column, of Jacobians.
-
-    Attributes:
-      graph: A graph on (its number, sizes, captures...).
-      sizes: The shape whose elements number the rows.
-      captures: Its outer values.
-      present: Which results are not zero; these are the graph's outputs.
-    """
-
-    __slots__ = ("captures", "graph", "present", "sizes")
-
-    def __init__(self, trace: Trace, number: Any, sizes: Any, results: Sequence[Any], of: Tensor) -> None:
-        self.present = [y is not None for y in results]
-        self.graph = trace.finish([y for y in results if y is not None], RETURN, True, [number, sizes])
-        self.captures = trace.captures
-        self.sizes = of
-
-
-def _traced_row(
-    name: str,
-    of: Tensor,
-    dims: tuple[int | None, ...] | None,
-    dtype: DType,
-    compute: Callable[[Any], Sequence[Any]],
-    one: complex = 1,
-) -> _Row:
-    """The results of `compute` for one unit tensor of the sizes `of`, as a graph; `dims` is what is known of them."""
-    trace = Trace(name)
-    with entered(trace):
-        number, sizes = trace.input(TensorSpec.of((), int32)), trace.input(of.spec)
-        unit = one_hot(number, reduce_prod(sizes), dtype.numpy.type(one), dtype.numpy.type(0))
-        whole, given = joined((dims, sizes))
-        return _Row(trace, number, sizes, compute(bind(Reshape(whole), unit, *given)), of)
-
-
-def _row_graph(path: list[Entry], target: Tensor, marks: Sequence[Any]) -> _Row:
-    """Reverse mode: one row of the identity pulled back."""
-
-    def pull(bar: Tensor) -> list[Any]:
-        bars = {mark_of(target): bar}
-        backward(path, bars, {m for m in marks if m is not None}, TRANSFORMS)
-        return [None if m is None else dense(bars.get(m)) for m in marks]
-
-    return _traced_row("jacobian_row", shape(target), target.dims, target.dtype, pull)
-
-
-def _column_graphs(
-    path: list[Entry], target: Tensor, sources: Sequence[Any], marks: Sequence[Any]
-) -> list[list[_Row]] | None:
-    """Forward mode: for each source and direction one column pushed forward. None where some are zero."""
-
-    def push(mark: Mark) -> Callable[[Any], Sequence[Any]]:
-        def pushed(dot: Tensor) -> Sequence[Any]:
-            y_dot = push_entries(path, {mark: dot}, TRANSFORMS).get(mark_of(target))
-            return [None if y_dot is None else real(y_dot)]
-
-        return pushed
-
-    found = []
-    for x, mark in zip(sources, marks, strict=True):
-        dtype = x.spec.dtype
-        parts = [
-            _traced_row("jacobian_column", shape(x), x.dims, dtype, push(mark), one)
-            for one in _directions(dtype)
-        ]
-        if not all(part.present[0] for part in parts):
-            return None
-        found.append(parts)
-    return found
-
-
-def _all_of(row: _Row, at_once: int) -> Sequence[Any]:
-    """The results of a graph of one row, for all rows."""
-    numbers = arange(reduce_prod(row.sizes))
-    return vectorize(
-        row.graph, [True, False, *[False] * len(row.captures)], [numbers, row.sizes, *row.captures], at_once
-    )
-
-
-def _of_sizes(y: Tensor, first: tuple[Any, int], second: tuple[Any, int]) -> Tensor:
-    """y reshaped to the sizes of two tensors, each from some axis on."""
-    parts = []
-    for x, start in (first, second):
-        dims = None if x.dims is None else x.dims[start:]
-        sizes = shape(x)
-        parts.append((dims, getitem(sizes, slice(start, None)) if start else sizes))
-    whole, given = joined(*parts)
-    return bind(Reshape(whole), y, *given)
-
-
-def _of_columns(parts: Sequence[_Row], target: Any, x: Tensor, at_once: int) -> Tensor:
-    """The Jacobian from its columns; see `_by_columns` for complex numbers."""
-    columns = [_all_of(part, at_once)[0] for part in parts]
-    rank = len(target.dims)
-    turned = [transpose(y, [*range(1, rank + 1), 0]) for y in columns]
-    whole = turned[0] if len(turned) == 1 else bind(COMPLEX, *turned)
-    return _of_sizes(cast(whole, x.spec.dtype), (target, 0), (x, 0))
-
-
 # -- batch Jacobians -----------------------------------------------------------------------------------------------------
 
 
 def batch_jacobian(
     tape: GradientTape,
-    target: Any,
-    source: Any,
+    target: Tensor,
+    source: Value,
     mode: object,
     parallel_iterations: int | None,
     use_pfor: bool,
@@ -483,7 +395,8 @@ def batch_jacobian(
     _check_shapes(target.dims, source.dims)
     _check_loop(tape, "batch_jacobian", use_pfor, parallel_iterations)
     target = _as_target(target)
-    batch, row = target.dims[0], target.dims[1:]
+    batch, *rest = ranked(target.dims)
+    row = tuple(rest)
     if parallel_iterations is not None and use_pfor and not tape.is_persistent:
         if is_definite(row) and parallel_iterations < product(row):
             raise FailedPreconditionError(
@@ -496,7 +409,7 @@ def batch_jacobian(
         )
 
 
-def _check_shapes(target: Any, source: Any) -> None:
+def _check_shapes(target: Dims, source: Dims) -> None:
     first = (None if not target else target[0], None if not source else source[0])
     unknown = target is None or source is None
     if unknown or (
@@ -506,12 +419,19 @@ def _check_shapes(target: Any, source: Any) -> None:
             f"Need first dimension of target shape ({format_dims(target)}) and source shape ({format_dims(source)}) to match."
         )
     for dims in (target, source):
-        if len(dims) < 2:
+        if len(ranked(dims)) < 2:
             raise InvalidArgumentError(f"Shape {format_dims(dims)} must have rank at least 2")
 
 
-def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, mode: Mode) -> Tensor:
-    source_dims = source.dims
+def _batch_jacobian(
+    tape: GradientTape,
+    target: Tensor,
+    source: Value,
+    batch: Size | None,
+    row: tuple[Size | None, ...],
+    mode: Mode,
+) -> Tensor:
+    source_dims = ranked(source.dims)
     empty = [size if size is not None else -1 for size in (batch, *row, *source_dims[1:])]
     dtype = source.spec.dtype
     if not target.dtype.is_differentiable or target.mark is None or not dtype.is_differentiable:
@@ -534,11 +454,11 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
     pieces = []
     wanted = {mark}
     for basis in _basis((1, *row), target.dtype, count, plan.chunk):
-        size = basis.dims[0]
+        size = ranked(basis.dims)[0]
         spread = bind(BroadcastTo((size, batch, *row)), basis)
         level = BatchLevel(size)
         with entered(level):
-            bars = {mark_of(target): level.wrap(spread)}
+            bars: Bars = {mark_of(target): level.wrap(spread)}
             backward(path, bars, wanted, TRANSFORMS)
             bar = dense(bars.get(mark))
         if bar is None:
@@ -550,28 +470,28 @@ def _batch_jacobian(tape: Any, target: Any, source: Any, batch: Any, row: Any, m
     return reshape(swapped, (batch, *row, *source_dims[1:]))
 
 
-def _zeros_like_rows(target: Tensor, source: Tensor, sizes: Sequence[Any]) -> Tensor:
+def _zeros_like_rows(target: Tensor, source: Value, sizes: Sequence[Size]) -> Tensor:
     if -1 not in sizes:
         return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
     of_target, of_source = shape(target), shape(source)
     return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
 
 
-def _batch_rows_later(path: list[Entry], target: Any, source: Any, mark: Mark, mode: Mode) -> Tensor:
+def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Mark, mode: Mode) -> Tensor:
     """With sizes unknown: the pullback of one row of cotangents spread over the batch, vectorised over the identity."""
 
-    def pull(bar: Tensor) -> list[Any]:
-        bars = {mark_of(target): _spread(bar, target)}
+    def pull(bar: Tensor) -> list[Tensor | None]:
+        bars: Bars = {mark_of(target): _spread(bar, target)}
         backward(path, bars, {mark}, TRANSFORMS)
         return [dense(bars.get(mark))]
 
     sizes = getitem(shape(target), slice(1, None))
-    row = _traced_row("batch_jacobian_row", sizes, target.dims[1:], target.dtype, pull)
+    row = traced_row("batch_jacobian_row", sizes, ranked(target.dims)[1:], target.dtype, pull)
     if not row.present[0]:
         return _zeros_like_rows(target, source, [-1])
-    (columns,) = _all_of(row, mode.most_at_once)
-    rows = transpose(columns, [1, 0, *range(2, len(source.dims) + 1)])
-    return _of_sizes(rows, (target, 0), (source, 1))
+    (columns,) = all_of(row, mode.most_at_once)
+    rows = transpose(columns, [1, 0, *range(2, len(ranked(source.dims)) + 1)])
+    return of_sizes(rows, (target, 0), (source, 1))
 
 
 def _spread(bar: Tensor, target: Tensor) -> Tensor:

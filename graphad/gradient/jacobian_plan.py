@@ -7,20 +7,19 @@ stacked value of a chunk stays within the budget. The result depends neither on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.core.dims import product
 from graphad.core.op import IO, WRITES
-from graphad.gradient.backward import Entry
 from graphad.ops.array.shape import shape
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.math.sums import add_n
 from graphad.vectorize.chunks import chunk_of
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import Value
     from graphad.core.tensor import Mark, Tensor
-    from graphad.eager.elsewhere import DeviceVariable
-    from graphad.eager.variable import Variable
+    from graphad.gradient.backward import Entry
 
 
 _FORWARD_COST = 3  # cost of a tangent relative to a cotangent: its rules are derived from VJPs
@@ -46,7 +45,7 @@ class Plan:
 def plan_jacobian(
     path: list[Entry],
     target: Tensor,
-    sources: Sequence[Any],
+    sources: Sequence[Value],
     at_once: int | None,
     is_traced: bool,
     prefers_forward: bool = False,
@@ -68,7 +67,9 @@ def plan_jacobian(
     return Plan(forward, _chunk(path, [target, *sources], count, at_once, is_traced))
 
 
-def costs(path: list[Entry], target: Tensor, sources: Sequence[Any], prefers_forward: bool) -> Any:
+def costs(
+    path: list[Entry], target: Tensor, sources: Sequence[Value], prefers_forward: bool
+) -> bool | tuple[Tensor, Tensor]:
     """The costs of columns and of rows for unknown sizes, two integer scalars; or True or False if sizes do not matter.
 
     The same decision as `plan_jacobian`: columns are pushed forward where they cost less.
@@ -85,29 +86,29 @@ def costs(path: list[Entry], target: Tensor, sources: Sequence[Any], prefers_for
 
 
 def plan_rows(
-    path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool
+    path: list[Entry], ends: Sequence[Value], count: int, at_once: int | None, is_traced: bool
 ) -> Plan:
     """The plan for `count` rows that are to be pulled back."""
     return Plan(False, _chunk(path, ends, count, at_once, is_traced))
 
 
-def columns_of(x: DeviceVariable | Tensor | Variable) -> int:
+def columns_of(x: Value) -> int:
     """How many tangents span a source; complex elements have two each."""
     return int(product(x.dims)) * (2 if x.spec.dtype.is_complex else 1)
 
 
-def _goes_forward(entry: Any) -> bool:
+def _goes_forward(entry: Entry) -> bool:
     """Whether tangents may be pushed through an entry: it has no effects, and its rule is certainly linear."""
     return not (_runs_once(entry) or entry[0].structured)
 
 
-def _runs_once(entry: Any) -> bool:
+def _runs_once(entry: Entry) -> bool:
     """Whether an entry must not run again for its tangents."""
     op = entry[0]
     return bool(op.foreign or op.effects & (WRITES | IO))
 
 
-def _chunk(path: list[Entry], ends: Sequence[Any], count: int, at_once: int | None, is_traced: bool) -> int:
+def _chunk(path: list[Entry], ends: Sequence[Value], count: int, at_once: int | None, is_traced: bool) -> int:
     values = (*ends, *(value for entry in path for value in (*entry[1], *entry[2])))
     chunk: int = chunk_of(count, [value.spec for value in values], at_once)
     if is_traced and not at_once:
@@ -116,7 +117,7 @@ def _chunk(path: list[Entry], ends: Sequence[Any], count: int, at_once: int | No
     return max(1, min(chunk, count))
 
 
-def path_between(entries: list[Entry], sources: set[Any], target: Mark) -> list[Entry]:
+def path_between(entries: list[Entry], sources: set[Mark], target: Mark) -> list[Entry]:
     """The entries on a path from a source to the target, both given by their marks, in order."""
     reached = set(sources)
     after = []

@@ -16,9 +16,10 @@ from graphad.core.tensor import EagerTensor, Handle, Mark
 from graphad.gradient.backward import Dropped
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array, Transforms
+    from graphad.core.annotations import Array, Transforms, Value
     from graphad.core.tensor import Tensor
     from graphad.eager.variable import Variable
+    from graphad.gradient.backward import Entry
 
 
 _DROP_BYTES = 2048  # below this, keeping a value is cheaper than keeping its description
@@ -28,7 +29,7 @@ _FIRST_SWEEP = 4096
 _marking = lock()
 
 
-def mark_of(x: Any) -> Any:
+def mark_of(x: Value) -> Mark:
     """The mark of a tensor or handle, created if it has none. Concurrent threads get the same mark."""
     mark = x.mark
     if mark is None:
@@ -52,9 +53,9 @@ class Recorder:
     def __init__(self, transforms: Transforms, automatic: bool = False) -> None:
         self.transforms = transforms
         self._automatic = automatic
-        self._tracked: set[Any] = set()
-        self._leaves: set[Any] = set()  # the tracked marks that no entry produced
-        self._entries: list[Any] = []
+        self._tracked: set[Mark] = set()
+        self._leaves: set[Mark] = set()  # the tracked marks that no entry produced
+        self._entries: list[Entry] = []
         self._sweep_at = _FIRST_SWEEP
         self._beyond = False  # whether to record what is computed after a break of a path
         self._has_foreign = False  # whether an entry has a user's rule, which may raise
@@ -209,23 +210,26 @@ class Recorder:
         kept = []
         while entries:
             op, inputs, outputs, marks, out_marks = entry = entries.pop()
-            if any(type(y) is not EagerTensor and type(y) is not Dropped for y in outputs):
+            kinds: list[type] = [type(y) for y in outputs]
+            if any(kind is not EagerTensor and kind is not Dropped for kind in kinds):
                 kept.append(entry)  # of symbols, which the traced graph keeps anyway
                 continue
             watched = [None if mark is None else ref(mark) for mark in out_marks]
-            held = [y if type(y) is Dropped else (ref(y), y.data) for y in outputs]
+            held: list[Any] = [
+                y if kind is Dropped else (ref(y), y.data) for y, kind in zip(outputs, kinds, strict=True)
+            ]
             self._tracked.difference_update(out_marks)
             del entry, outputs, out_marks
             alive = [None if mark is None else mark() for mark in watched]
             if all(mark is None for mark in alive):
                 continue
             self._tracked.update([mark for mark in alive if mark is not None])
-            outputs = [
+            made: list[Any] = [
                 y if isinstance(y, Dropped) else _again(y[0], y[1], mark)
                 for y, mark in zip(held, alive, strict=False)
             ]
-            kept.append((op, inputs, outputs, marks, alive))
-            del outputs, alive
+            kept.append((op, inputs, made, marks, alive))
+            del made, alive
         kept.reverse()
         entries.extend(kept)
         self._sweep_at = max(_FIRST_SWEEP, 2 * len(kept))

@@ -198,10 +198,11 @@ class Factorised(Record):
 
 
 class Convolved(Record):
-    """A convolution, or a pool of maxima, in the windows of an op, which says where they are (`places`, `pads`).
+    """A convolution, or a pool of maxima or means, in the windows of an op, which says where they are (`places`, `pads`).
 
     way: "values" for images and filters, "images" and "filters" for the gradients, of cotangents and filters and of images and
-    cotangents; "maxima" of images, "at_maxima" what is given of each maximum where it is in the images, zeros elsewhere.
+    cotangents; "maxima" of images, "at_maxima" what is given of each maximum where it is in the images, zeros elsewhere; "means"
+    of images, "of_means" what is given of each mean in equal parts where its window is.
     """
 
     way: str
@@ -225,10 +226,25 @@ _CONVOLVED = {"values": (0, 1, 2), "images": (2, 1, 0), "filters": (0, 2, 1)}
 
 class Applied(Record):
     """A function of complex numbers, elementwise, operands broadcast: a ufunc of NumPy, of an operand with itself if it takes two
-    and there is one, or "real", "imag" and "complex", which joins two parts. dtype: That of the results."""
+    and there is one, or "real", "imag" and "complex", which joins two parts, "cast" from real or complex numbers, "select" by a
+    condition. dtype: That of the results."""
 
     fn: Any
     dtype: DType
+
+
+class Accumulated(Record):
+    """Complex numbers added or multiplied ("mul") along axes."""
+
+    way: str
+    axes: tuple[int, ...]
+
+
+class Multiplied(Record):
+    """A product of stacks of matrices, as `Contract`, of dtypes that are not among the backend's products."""
+
+    transpose_a: bool = False
+    transpose_b: bool = False
 
 
 class Transformed(Record):
@@ -258,6 +274,8 @@ Routine = (
     | Factorised
     | Convolved
     | Applied
+    | Accumulated
+    | Multiplied
     | Transformed
     | Holds
 )

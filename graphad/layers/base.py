@@ -396,7 +396,7 @@ class Layer(Configured, Module):
             raise InvalidArgumentError(
                 f"count_params: the layer {self.name!r} is not built yet; call it, or build(input_shape), first."
             )
-        return sum(math.prod(variable.dims) for variable in self.weights)
+        return sum(math.prod(variable.data.shape) for variable in self.weights)
 
     def get_weights(self) -> list[Array]:
         """The values of all variables as arrays."""

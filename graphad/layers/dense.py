@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import TensorShape
+from graphad.core.shapes import TensorShape, ranked
 from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.linalg import matmul, tensordot
@@ -74,7 +74,7 @@ class Dense(Layer):
         return self._cast_any(inputs)
 
     def call(self, inputs: Tensor) -> Tensor:
-        dims, size = inputs.dims, self.kernel.dims[0]
+        dims, size = inputs.dims, ranked(self.kernel.dims)[0]
         is_matrix = dims is None or len(dims) == 2
         if dims is None or not is_matrix or dims[1] != size:
             self.require_axis(inputs.shape, -1, size, 2)

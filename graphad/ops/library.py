@@ -1,10 +1,11 @@
-"""SciPy, which computes some ops: imported when the first of them runs; if it is missing, the error names it."""
+"""SciPy, which computes some ops: imported when the first of them runs; if it is missing, the error names it and the function."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphad.core.errors import UnavailableError
+from graphad.core.frames import called_function
 
 
 def special() -> Any:
@@ -89,6 +90,8 @@ def stats() -> Any:
 
 
 def _missing() -> UnavailableError:
+    who = called_function()
+    what = "this op is" if who is None else f"{who} is"
     return UnavailableError(
-        "scipy: this op is computed by SciPy, which is not installed; install `graphad[scipy]` or `scipy`."
+        f"{what} computed by SciPy, which is not installed; install `graphad[scipy]` or `scipy`."
     )

@@ -141,10 +141,20 @@ def array_function(
             lacking = f"graphad's does not take these arguments ({cause})"
         else:
             try:
-                return row(*args_of_row, **options)
+                return _counted(row(*args_of_row, **options))
             except UnsupportedOptionError as cause:
                 lacking = f"graphad's does not take these arguments ({cause})"
     return _on_arrays(func, f"np.{name}", lacking, args, kwargs)
+
+
+def _counted(result: Any) -> Any:
+    """The result with integers and truth values as NumPy's, which no derivative needs: counts and places, with which programs go
+    on computing as with NumPy's numbers."""
+    if type(result) is EagerTensor:
+        return np.array(result.numpy())[()] if result.data.dtype.kind in "iub" else result
+    if type(result) in (tuple, list):
+        return type(result)(map(_counted, result))
+    return result
 
 
 _NO_SUCH = "graphad has no such function"

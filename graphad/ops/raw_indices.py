@@ -38,7 +38,7 @@ def _update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, policy
     return array.tensor_scatter_nd_update(tensor, indices, updates)
 
 
-INDEXED = {
+INDEXED: dict[str, Callable[..., Any]] = {
     "GatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
     "TensorScatterAdd": _scatter(array.tensor_scatter_nd_add),

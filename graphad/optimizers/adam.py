@@ -33,7 +33,7 @@ class _Averages(Optimizer):
 
     def _averages(self, of: Any, gradient: Any, m: Any, v: Any) -> tuple[Any, Any]:
         """The new averages of the gradient and of its square; `of` as for `by_formula`."""
-        return m + (gradient - m) * (1.0 - self.beta_1), v + (of.square(gradient) - v) * (1.0 - self.beta_2)
+        return averages(of, gradient, m, v, self.beta_1, self.beta_2)
 
 
 class Adam(_Averages):
@@ -79,11 +79,21 @@ class Adam(_Averages):
     def _changes(
         self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, v: Any, *largest: Any
     ) -> tuple[Any, ...]:
-        corrected = rate * of.sqrt(1.0 - self.beta_2**step) / (1.0 - self.beta_1**step)
+        alpha = corrected(of, rate, step, self.beta_1, self.beta_2)
         new_m, new_v = self._averages(of, gradient, m, v)
         largest = tuple([of.maximum(x, new_v) for x in largest])
         size = largest[0] if largest else new_v
-        return corrected * new_m / (of.sqrt(size) + self.epsilon), new_m, new_v, *largest
+        return alpha * new_m / (of.sqrt(size) + self.epsilon), new_m, new_v, *largest
+
+
+def averages(of: Any, gradient: Any, m: Any, v: Any, beta_1: Any, beta_2: Any) -> tuple[Any, Any]:
+    """The new averages of the gradient and of its square; `of` as for `by_formula`."""
+    return m + (gradient - m) * (1.0 - beta_1), v + (of.square(gradient) - v) * (1.0 - beta_2)
+
+
+def corrected(of: Any, rate: Any, step: Any, beta_1: Any, beta_2: Any) -> Any:
+    """The rate that also corrects the bias of averages that begin with 0."""
+    return rate * of.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
 
 
 class AdamW(Adam):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.eager.variable import Variable
+from graphad.ops import math
 from graphad.ops.array import gather
-from graphad.ops.math import clip_by_value, sqrt, square
 from graphad.optimizers.base import Optimizer, summed_rows
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike
     from graphad.core.tensor import Tensor
+
+    Values = Tensor | Variable
 
 
 class Adagrad(Optimizer):
@@ -53,16 +55,20 @@ class Adagrad(Optimizer):
         (accumulator,) = slots
         if isinstance(gradient, IndexedSlices):
             rows, sums = summed_rows(gradient)
-            seen = gather(accumulator, rows) + square(sums)
+            step, seen = adagrad(math, self.rate(variable), sums, gather(accumulator, rows), self.epsilon)
             accumulator.scatter_update(IndexedSlices(seen, rows))
-            step = self.rate(variable) * sums / sqrt(seen + self.epsilon)
             variable.scatter_sub(IndexedSlices(step, rows))
             return
         self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, accumulator: Any) -> tuple[Any, ...]:
-        total = accumulator + of.square(gradient)
-        return rate * gradient / of.sqrt(total + self.epsilon), total
+        return adagrad(of, rate, gradient, accumulator, self.epsilon)
+
+
+def adagrad(of: Any, rate: Any, gradient: Any, total: Any, epsilon: float) -> tuple[Any, Any]:
+    """What is subtracted, and the new sum of squares; `of` as for `by_formula`, here and below."""
+    total = total + of.square(gradient)
+    return rate * gradient / of.sqrt(total + epsilon), total
 
 
 class Adadelta(Optimizer):
@@ -95,9 +101,16 @@ class Adadelta(Optimizer):
     def _changes(
         self, of: Any, step: Any, rate: Any, gradient: Any, gradients: Any, steps: Any
     ) -> tuple[Any, ...]:
-        seen = self.rho * gradients + (1.0 - self.rho) * of.square(gradient)
-        change = gradient * of.sqrt(steps + self.epsilon) / of.sqrt(seen + self.epsilon)
-        return rate * change, seen, self.rho * steps + (1.0 - self.rho) * of.square(change)
+        return adadelta(of, rate, gradient, gradients, steps, self.rho, self.epsilon)
+
+
+def adadelta(
+    of: Any, rate: Any, gradient: Any, gradients: Any, steps: Any, keep: Any, epsilon: Any
+) -> tuple[Any, Any, Any]:
+    """What is subtracted, and the new averages of the squares of gradients and of steps."""
+    seen = keep * gradients + (1.0 - keep) * of.square(gradient)
+    change = gradient * of.sqrt(steps + epsilon) / of.sqrt(seen + epsilon)
+    return rate * change, seen, keep * steps + (1.0 - keep) * of.square(change)
 
 
 class RMSprop(Optimizer):
@@ -137,15 +150,27 @@ class RMSprop(Optimizer):
 
     def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, *slots: Any) -> tuple[Any, ...]:
         kept = dict(zip(self.slots, slots, strict=True))
-        new = kept["velocity"] = self.rho * kept["velocity"] + (1.0 - self.rho) * of.square(gradient)
+        mean = kept.get("average_gradient")
+        change, kept["velocity"], mean = rms(
+            of, rate, gradient, kept["velocity"], mean, self.rho, self.epsilon
+        )
         if self.centered:
-            average = self.rho * kept["average_gradient"] + (1.0 - self.rho) * gradient
-            kept["average_gradient"] = average
-            new = new - of.square(average)
-        change = rate * gradient / of.sqrt(new + self.epsilon)
+            kept["average_gradient"] = mean
         if self.momentum > 0:
             change = kept["momentum"] = self.momentum * kept["momentum"] + change
         return change, *kept.values()
+
+
+def rms(
+    of: Any, rate: Any, gradient: Any, squares: Any, mean: Any, keep: Any, epsilon: Any
+) -> tuple[Any, Any, Any]:
+    """The step, and the new averages of the squared gradient and, unless it is None, of the gradient, whose square is taken
+    off."""
+    squares = spread = keep * squares + (1.0 - keep) * of.square(gradient)
+    if mean is not None:
+        mean = keep * mean + (1.0 - keep) * gradient
+        spread = squares - of.square(mean)
+    return rate * gradient / of.sqrt(spread + epsilon), squares, mean
 
 
 class Ftrl(Optimizer):
@@ -200,14 +225,43 @@ class Ftrl(Optimizer):
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
         accumulator, linear = slots
-        rate, power, l1 = self.rate(variable), -self.learning_rate_power, self.l1_regularization_strength
-        total = accumulator + square(gradient)
-        shrunk = gradient + 2.0 * self.l2_shrinkage_regularization_strength * variable
-        z = linear + shrunk - (total**power - accumulator**power) / rate * variable
+        penalties = (
+            self.l1_regularization_strength,
+            self.l2_regularization_strength,
+            self.l2_shrinkage_regularization_strength,
+            self.beta,
+        )
+        new, total, z = leader(
+            self.rate(variable),
+            variable,
+            gradient,
+            accumulator,
+            linear,
+            -self.learning_rate_power,
+            *penalties,
+        )
         accumulator.assign(total)
         linear.assign(z)
-        scale = total**power / rate + 2.0 * self.l2_regularization_strength + self.beta / rate
-        variable.assign((clip_by_value(z, -l1, l1) - z) / scale)
+        variable.assign(new)
+
+
+def leader(
+    rate: Tensor,
+    value: Values,
+    gradient: Tensor | IndexedSlices,
+    total: Values,
+    linear: Values,
+    power: float,
+    l1: float,
+    l2: float,
+    shrinkage: float,
+    beta: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The new value of a variable, and the new sums a and z of `Ftrl`."""
+    before, total = total**power, total + math.square(gradient)
+    after = total**power
+    z = linear + (gradient + 2.0 * shrinkage * value) - (after - before) / rate * value
+    return (math.clip_by_value(z, -l1, l1) - z) / (after / rate + 2.0 * l2 + beta / rate), total, z
 
 
 def require_ftrl(name: str, learning_rate_power: float, **strengths: float) -> None:

@@ -17,10 +17,12 @@ from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
 from graphad.eager.variable import Variable
 from graphad.gradient.tape import GradientTape
+from graphad.ops import math
 from graphad.ops.array import gather
-from graphad.ops.math import abs, cast, clip_by_value, maximum, pow, sign, sqrt, square
+from graphad.ops.math import abs, cast, maximum, sign, sqrt, square
 from graphad.optimizers import base
-from graphad.optimizers.adaptive import require_ftrl
+from graphad.optimizers.adam import averages, corrected
+from graphad.optimizers.adaptive import adadelta, adagrad, leader, require_ftrl, rms
 
 if TYPE_CHECKING:
     from graphad.core.annotations import RateLike, TensorLike
@@ -257,9 +259,8 @@ class AdamOptimizer(Optimizer):
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         beta1, beta2 = _number(self._beta1, value), _number(self._beta2, value)
         t = cast(self._steps.iterations, value.dtype) + 1.0
-        alpha = rate * sqrt(1.0 - pow(beta2, t)) / (1.0 - pow(beta1, t))
-        m = beta1 * slots[0] + (1.0 - beta1) * gradient
-        v = beta2 * slots[1] + (1.0 - beta2) * square(gradient)
+        m, v = averages(math, gradient, slots[0], slots[1], beta1, beta2)
+        alpha = corrected(math, rate, t, beta1, beta2)
         return value - alpha * m / (sqrt(v) + _number(self._epsilon, value)), m, v
 
 
@@ -283,8 +284,8 @@ class AdagradOptimizer(Optimizer):
         super().__init__(learning_rate, name)
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
-        total = slots[0] + square(gradient)
-        return value - rate * gradient / sqrt(total), total
+        step, total = adagrad(math, rate, gradient, slots[0], 0.0)
+        return value - step, total
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -312,9 +313,8 @@ class AdadeltaOptimizer(Optimizer):
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         rho, epsilon = _number(self._rho, value), _number(self._epsilon, value)
-        seen = rho * slots[0] + (1.0 - rho) * square(gradient)
-        step = gradient * sqrt(slots[1] + epsilon) / sqrt(seen + epsilon)
-        return value - rate * step, seen, rho * slots[1] + (1.0 - rho) * square(step)
+        step, *kept = adadelta(math, rate, gradient, slots[0], slots[1], rho, epsilon)
+        return value - step, *kept
 
 
 class RMSPropOptimizer(Optimizer):
@@ -346,15 +346,11 @@ class RMSPropOptimizer(Optimizer):
         self._decay, self._momentum, self._epsilon = decay, momentum, epsilon
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
-        decay = _number(self._decay, value)
-        seen, *means = [
-            decay * slot + (1.0 - decay) * x
-            for slot, x in zip((slots[0], *slots[2:]), (square(gradient), gradient), strict=False)
-        ]
-        spread = seen - square(means[0]) if means else seen
-        step = rate * gradient / sqrt(spread + _number(self._epsilon, value))
-        step = _number(self._momentum, value) * slots[1] + step
-        return value - step, seen, step, *means
+        decay, epsilon = _number(self._decay, value), _number(self._epsilon, value)
+        squares, steps, *means = slots
+        step, squares, mean = rms(math, rate, gradient, squares, means[0] if means else None, decay, epsilon)
+        step = _number(self._momentum, value) * steps + step
+        return value - step, squares, step, *([] if mean is None else [mean])
 
 
 class FtrlOptimizer(Optimizer):
@@ -399,12 +395,8 @@ class FtrlOptimizer(Optimizer):
 
     def stepped(self, rate: Tensor, value: Tensor, gradient: Tensor, *slots: Tensor) -> tuple[Tensor, ...]:
         accumulator, linear = slots
-        total = accumulator + square(gradient)
-        root = pow(total, self._power) / rate
-        z = linear + gradient + 2.0 * self._shrinkage * value
-        z -= (root - pow(accumulator, self._power) / rate) * value
-        new = (clip_by_value(z, -self._l1, self._l1) - z) / (root + 2.0 * self._l2 + self._beta / rate)
-        return new, total, z
+        penalties = self._l1, self._l2, self._shrinkage, self._beta
+        return leader(rate, value, gradient, accumulator, linear, self._power, *penalties)
 
 
 class ProximalGradientDescentOptimizer(Optimizer):

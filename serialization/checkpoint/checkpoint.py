@@ -13,8 +13,7 @@ from graphad.core.progress import Progress
 from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable
 from serialization.checkpoint.background import finish, start
-from serialization.checkpoint.contents import is_state, records_of, state_of
-from serialization.checkpoint.foreign import require_nodes
+from serialization.checkpoint.contents import is_state, records_of, state_of, with_nodes_of_program
 from serialization.checkpoint.latest import CheckpointState, write_state
 from serialization.checkpoint.reader import open_checkpoint
 from serialization.checkpoint.restore import Restoration
@@ -252,7 +251,8 @@ class Checkpoint(Trackable):
 
         Args:
           save_path: The path that `save` returned; also a directory of `tf.saved_model.save`, or a checkpoint or SavedModel of
-          TensorFlow. None restores nothing.
+          TensorFlow. None restores nothing. A checkpoint that has only names, as TensorFlow 1 writes them, is restored into the
+          existing variables of these names.
         Returns: A status with the result of the matching.
         Raises:
           MissingCheckpointError (an OSError): there is none.
@@ -278,11 +278,13 @@ class Checkpoint(Trackable):
         options = options_of(f"Checkpoint.{op}", CheckpointOptions, options)
         finish(self)
         saved = open_checkpoint(f"Checkpoint.{op}", path, options.limits or DEFAULT_LIMITS)
-        require_nodes(saved)
+        root = vars(self)[_ROOT]
+        is_named = not saved.nodes
+        if is_named:
+            saved = with_nodes_of_program(saved, self, None if isinstance(root, Variable) else root)
         if options.experimental_skip_slot_variables:
             saved = _without_slots(saved)
-        restoration = Restoration(saved)
-        root = vars(self)[_ROOT]
+        restoration = Restoration(saved, {id(vars(self)[_COUNTER])} if is_named else ())
         first = 0
         if isinstance(root, Variable) and saved.nodes[0].key is None:
             first = find_child(saved.nodes[0], "root") or 0

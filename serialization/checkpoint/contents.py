@@ -14,9 +14,9 @@ import graphad
 from graphad.core.trackable import PENDING, PRIVATE, Trackable
 from graphad.eager.variable import Variable
 from graphad.ops.random.generator import Generator
-from serialization.checkpoint.saved import SLOTS
+from serialization.checkpoint.saved import SLOTS, Node, Saved
 from serialization.convert.values import ArrayWriter
-from serialization.errors import SaveError
+from serialization.errors import SaveError, UnsupportedModelError, shown
 from serialization.schema.model import (
     DictNode,
     FeatureRecord,
@@ -97,6 +97,35 @@ def records_of(root: Trackable, lender: Any = None) -> tuple[ModelRecord, dict[s
         objects=tuple(records),
     )
     return model, arrays.stored
+
+
+def with_nodes_of_program(saved: Saved, root: Trackable, lender: Any = None) -> Saved:
+    """A checkpoint that has only names, as in TensorFlow 1, with nodes as the program has objects; the names are of variables.
+
+    Raises: UnsupportedModelError (a ValueError): no variable of the program has a name of the file.
+    """
+    walk = _Walk()
+    walk.add(root, "")
+    if lender is not None:
+        walk.numbers[id(lender)] = 0
+    walk.finish()
+    nodes = []
+    for x, children in zip(walk.objects, walk.children, strict=True):
+        name = x.name.partition(":")[0] if isinstance(x, Variable) else None
+        nodes.append(Node(dict(children), name if name in saved.values else None))
+    if not any(node.key for node in nodes):
+        here = sorted({x.name.partition(":")[0] for x in walk.objects if isinstance(x, Variable)})
+        raise UnsupportedModelError(
+            f"it has no object graph, only names, and none is that of a variable. The file has {_few(sorted(saved.values))}, "
+            f"the program {_few(here)}. Make the variables, or build the model, before; or read the values with "
+            "tf.train.load_checkpoint and assign them.",
+            file=saved.place,
+        )
+    return saved.replace(nodes=tuple(nodes))
+
+
+def _few(names: list[str]) -> str:
+    return (", ".join(map(shown, names[:5])) or "nothing") + (", ..." if len(names) > 5 else "")
 
 
 class _Walk:

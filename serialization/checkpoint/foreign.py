@@ -10,7 +10,7 @@ import os
 from functools import partial
 
 from serialization.checkpoint.saved import Node, Saved, Slot, Stored, in_order
-from serialization.errors import LimitExceededError, LoadError, UnsupportedModelError
+from serialization.errors import LimitExceededError, LoadError
 from serialization.tensorflow import GRAPH, INDEX, STRING, Bundle, ObjectNode, nodes_of
 from serialization.wire.limits import Limits
 
@@ -92,16 +92,6 @@ def _require_few(total: int, limits: Limits, prefix: str) -> None:
         raise LimitExceededError(
             f"its lists have more than {limits.items} entries where they are written out, which the limit 'items' allows.",
             file=prefix + INDEX,
-        )
-
-
-def require_nodes(saved: Saved) -> None:
-    """Raise unless a checkpoint can be restored by structure."""
-    if not saved.nodes:
-        raise UnsupportedModelError(
-            "it has no object graph, only names, so it cannot be restored by structure; read its values with "
-            "tf.train.load_checkpoint and assign them.",
-            file=saved.place,
         )
 
 

@@ -15,7 +15,7 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ _EXPANDED = 64 << 20  # accepted uncompressed size of a zip; beyond it only plau
 _RATIO = 20
 _DEEP = 64
 _LISTED = 10
+_OWN = "top_level_model_weights"  # where older files have the weights of the model itself, after those of its layers
 _COMPILED = ("optimizer/", "metrics/")
 
 
@@ -171,7 +172,7 @@ def _weights(place: str, file: File) -> KerasWeights:
     below = dict(group.items())
     layers = []
     datasets = {}
-    for name in names:
+    for name in [*names, _OWN] if isinstance(below.get(_OWN), Group) else names:
         layer = below.get(name)
         if not isinstance(layer, Group):
             raise CorruptModelError(f"there is no group of the layer {shown(name)}.")
@@ -248,7 +249,7 @@ def load_into(
         mine = {path: variable for path, variable in mine.items() if path.rpartition(",")[0] in known}
         theirs = {path: dataset for path, dataset in theirs.items() if path.rpartition(",")[0] in known}
     elif weights.layers is None:
-        mine = dict(_by_path(model, weights.datasets))
+        mine = _by_path(model, weights.datasets)
         theirs = _of_model(weights.datasets, mine)
     else:
         mine, theirs = dict(_by_order(model)), _ordered(weights)
@@ -310,10 +311,17 @@ def _ordered(weights: KerasWeights) -> dict[str, Dataset]:
 
 
 def _by_order(model: Module) -> Iterator[tuple[str, Variable]]:
-    with_weights = [layer for layer in _layers(model) if layer.weights]
-    for i, layer in enumerate(with_weights):
-        for k, variable in enumerate([*layer.trainable_weights, *layer.non_trainable_weights]):
+    with_weights = [listed for _, listed in _listed(model) if listed]
+    for i, listed in enumerate(with_weights):
+        for k, variable in enumerate(listed):
             yield f"layer {i}, weight {k}", variable
+
+
+def _listed(model: Module) -> Iterator[tuple[str, list[Variable]]]:
+    """The names of layers with their weights in the order of older files, and last the weights of the model itself."""
+    for layer in _layers(model):
+        yield layer.name, [*layer.trainable_weights, *layer.non_trainable_weights]
+    yield _OWN, [] if isinstance(model, Sequential) else _own(model)
 
 
 def _layers(model: Module) -> list[Layer]:
@@ -338,9 +346,9 @@ def _layers(model: Module) -> list[Layer]:
 
 
 def _named(model: Module) -> Iterator[tuple[str, Variable]]:
-    for layer in _layers(model):
-        for k, variable in enumerate([*layer.trainable_weights, *layer.non_trainable_weights]):
-            yield f"layer {layer.name!r}, weight {k}", variable
+    for name, listed in _listed(model):
+        for k, variable in enumerate(listed):
+            yield f"layer {name!r}, weight {k}", variable
 
 
 def _named_in(weights: KerasWeights) -> dict[str, Dataset]:
@@ -351,13 +359,45 @@ def _named_in(weights: KerasWeights) -> dict[str, Dataset]:
     }
 
 
-def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str, Variable]]:
+def _by_path(model: Module, datasets: dict[str, Dataset]) -> dict[str, Variable]:
     """The variables of a model by Keras' path, the first one on which it reaches each layer.
 
-    It visits attributes by name. A model of Keras has an attribute `layers` besides, a list of all of them; whether what is
-    a layer here was a model there shows in the file.
+    It visits attributes by name, every version in an order of its own, which shows in the paths of the file alone.
+    """
+    tried: list[dict[str, Variable]] = []
+    for visits in (_private_last, _plainly, _backwards):
+        mine = dict(_paths(model, datasets, visits))
+        reached = {id(variable) for variable in mine.values()}
+        mine |= {f"({x.name})": x for x in model.variables if id(x) not in reached}  # to which no path leads
+        if mine.keys() == _of_model(datasets, mine).keys():
+            return mine
+        tried.append(mine)
+    return min(tried, key=lambda mine: len(mine.keys() ^ _of_model(datasets, mine).keys()))
+
+
+def _private_last(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: (name.startswith("_"), name))
+
+
+def _plainly(names: Iterable[str]) -> list[str]:
+    return sorted(names)
+
+
+def _backwards(names: Iterable[str]) -> list[str]:
+    """The order of Keras 2, which looks into no list inside of a list, and does not count what it has visited."""
+    return sorted(names, reverse=True)
+
+
+def _paths(
+    model: Module, datasets: dict[str, Dataset], visits: Callable[[Iterable[str]], list[str]]
+) -> Iterator[tuple[str, Variable]]:
+    """The variables of a model by path, with attributes in the order that `visits` gives.
+
+    A model of Keras has an attribute `layers` besides, a list of all of them; whether what is a layer here was a model there
+    shows in the file.
     """
     seen = {id(model)}
+    is_older = visits is _backwards
     groups = {path[: at.start()] for path in datasets for at in re.finditer("/", path)}
 
     def visit(x: Module, path: str) -> Iterator[tuple[str, Variable]]:
@@ -367,24 +407,25 @@ def _by_path(model: Module, datasets: dict[str, Dataset]) -> Iterator[tuple[str,
         if "layers" not in children and _join(path, "layers") in groups:
             layers = {id(part): part for part in x._graphad_parts() if isinstance(part, Layer)}  # each once
             children["layers"] = list(layers.values())
-        for name, child in sorted(children.items()):
-            if isinstance(child, Module):
-                yield from once(child, _join(path, name))
-                continue
-            used: Counter[str] = Counter()
-            for item in child.values() if isinstance(child, dict) else child:
-                if isinstance(item, Module):
-                    kind = kind_in_snake_case(type(item).__name__)
-                    count = used[kind]
-                    used[kind] += 1
-                    yield from once(
-                        item, _join(path, f"{name}/{kind}_{count}" if count else f"{name}/{kind}")
-                    )
+        for name in visits(children):
+            yield from reach(children[name], _join(path, name))
 
-    def once(x: Module, path: str) -> Iterator[tuple[str, Variable]]:
-        if id(x) not in seen:
-            seen.add(id(x))
-            yield from visit(x, path)
+    def reach(x: Any, path: str) -> Iterator[tuple[str, Variable]]:
+        if isinstance(x, Module):
+            if id(x) not in seen:
+                seen.add(id(x))
+                yield from visit(x, path)
+            return
+        used: Counter[str] = Counter()
+        for item in x.values() if isinstance(x, dict) else x:
+            if not isinstance(item, Module) and (is_older or not isinstance(item, list | tuple | dict)):
+                continue
+            if is_older and id(item) in seen:
+                continue
+            kind = kind_in_snake_case(type(item).__name__) if isinstance(item, Module) else "container"
+            count = used[kind]
+            used[kind] += 1
+            yield from reach(item, f"{path}/{kind}_{count}" if count else f"{path}/{kind}")
 
     return visit(model, "")
 

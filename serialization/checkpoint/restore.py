@@ -11,7 +11,7 @@ import itertools
 import logging
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +70,9 @@ class Restoration:
       objects: Each object that was matched, by its id, with its node.
     """
 
-    def __init__(self, saved: Saved) -> None:
+    def __init__(self, saved: Saved, optional: Collection[int] = ()) -> None:
         self.saved = saved
+        self._optional = optional  # variables, by id, that need no value
         self.nodes: dict[int, Any] = {}
         self.objects: dict[int, tuple[Any, int]] = {}
         self.is_partial = False
@@ -256,7 +257,11 @@ class Restoration:
 
     def unmatched(self) -> list[tuple[str, Any]]:
         """The variables of the program that have received no value, with their paths."""
-        return [(path, x) for path, x in self.program() if self._node_of(x) is None]
+        return [
+            (path, x)
+            for path, x in self.program()
+            if self._node_of(x) is None and id(x) not in self._optional
+        ]
 
     def _node_of(self, x: Handle) -> int | None:
         known = self.objects.get(id(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import Dims, format_dims
 from graphad.eager.variable import Variable
 from serialization.checkpoint.restore import Restoration
 from serialization.checkpoint.saved import Stored, path_of, plain_of
@@ -122,7 +122,7 @@ def _described(x: Handle) -> str:
     return f"a {type(x).__name__}"
 
 
-def _kind(dtype: str, dims: tuple[int, ...]) -> str:
+def _kind(dtype: str, dims: Dims) -> str:
     return f"{dtype} of shape {format_dims(dims)}"
 
 

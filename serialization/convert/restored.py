@@ -219,7 +219,8 @@ class RestoredFunction(Printed):
         if not self.concrete_functions:
             raise self._without_traces()
         if any(
-            isinstance(x, list | tuple | dict | Sparse) or is_record(x) for x in (*args, *kwargs.values())
+            isinstance(x, list | tuple | dict | Sparse | TensorShape) or is_record(x)
+            for x in (*args, *kwargs.values())
         ):
             args, kwargs = with_restored_tuples(args), with_restored_tuples(kwargs)
         try:
@@ -265,8 +266,9 @@ class RestoredFunction(Printed):
 
     def _without_traces(self) -> ValueError:
         return ValueError(
-            f"Found zero restored functions for caller function. {self._name} was saved before it was called, so the file has "
-            "nothing of it; give it an input_signature, or call it once, before saving."
+            f"Found zero restored functions for caller function. {self._name} was saved before it was called, or was "
+            "only called with arguments that a file cannot hold, of which saving warns, so the file has nothing of it; give it "
+            "an input_signature, or call it once with tensors and plain values, before saving."
         )
 
     def _refused(self, args: Any, kwargs: dict[str, Any]) -> Exception:

@@ -126,6 +126,8 @@ def value_record(x: Any, leaf: Callable[[Any], Any]) -> Any:
     if isinstance(x, DType):
         return DTypeValue(x.name)
     if isinstance(x, TensorShape):
+        if x.rank is None:
+            raise Unsavable("a TensorShape of unknown rank")
         return tuple(x.as_list())
     if isinstance(x, np.generic):
         return value_record(x.item(), leaf)
@@ -230,7 +232,7 @@ def restored_tuple(name: str, names: tuple[str, ...], items: list[Any]) -> Any:
 def with_restored_tuples(x: Any) -> Any:
     """Arguments with every named tuple converted to the restored class of the same name and fields.
 
-    In a file, subclasses of dict and list are plain ones.
+    In a file, subclasses of dict and list are plain ones, and shapes are tuples.
     """
     try:
         return _with_restored_tuples(x)
@@ -253,6 +255,8 @@ def _with_restored_tuples(x: Any) -> Any:
         return restored_tuple(
             title, record.form.names, [_with_restored_tuples(item) for item in record.values]
         )
+    if isinstance(x, TensorShape) and x.rank is not None:
+        return tuple(x.as_list())
     return x
 
 

@@ -126,3 +126,48 @@ def test_a_shape_with_a_size_that_does_not_fit_is_not_wrapped():
     ):
         tf.convert_to_tensor(shape, dtype=tf.int32)
     assert tf.convert_to_tensor(tf.TensorShape([]), dtype=tf.int8).shape == (0,)
+
+
+def test_numbers_of_numpy_and_of_lists_that_an_integer_dtype_does_not_hold_are_refused():
+    narrow = tf.Variable([1], dtype=tf.uint8)
+    for work in (
+        lambda: tf.constant(np.array([300, 1]), tf.uint8),
+        lambda: tf.constant([300, 1], tf.uint8),
+        lambda: tf.constant(np.int32(-1), tf.uint64),
+        lambda: tf.convert_to_tensor(np.uint64(2**63), tf.int64),
+        lambda: tf.constant([1]) + np.array([2**40]),
+        lambda: tf.Variable(np.array([2**40]), dtype=tf.int32),
+        lambda: narrow.assign(np.array([256])),
+    ):
+        with pytest.raises(ValueError, match=r"out of range; tf\.cast\(x, u?int\d+\) wraps around"):
+            work()
+    found = tf.constant(np.array([255, 0]), tf.uint8)
+    assert found.numpy().tolist() == [255, 0]
+    assert tf.constant(np.uint64(2**63 - 1), tf.int64).numpy() == 2**63 - 1
+    assert tf.cast(np.array([300]), tf.uint8).numpy().tolist() == [44]
+
+
+def test_what_is_wrong_with_deeply_nested_lists_is_told_at_once():
+    given = [[1], [1, 2]]
+    for _ in range(50):
+        given = [given]
+    with pytest.raises(ValueError, match="Item 0 has length 1, item 1 has length 2"):
+        tf.constant(given)
+    for _ in range(50):
+        given = [given]
+    with pytest.raises(ValueError, match="nested more than 64 deep, and a tensor has at most 64 axes"):
+        tf.constant(given)
+
+
+def test_lists_that_hold_themselves_are_refused_by_name():
+    endless = []
+    endless.append(endless)
+    with_variable = [tf.Variable(1.0)]
+    with_variable.append(with_variable)
+    deep = tf.constant(1.0)
+    for _ in range(3000):
+        deep = [deep]
+    for given in (endless, with_variable, deep):
+        for work in (tf.constant, tf.stack, tf.Variable, lambda x: tf.constant(1.0) + x):
+            with pytest.raises(ValueError, match="nested more than 64 deep"):
+                work(given)

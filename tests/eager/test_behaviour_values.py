@@ -222,6 +222,8 @@ def test_what_takes_several_lines_begins_on_one_of_its_own(value, shown):
         ((np.arange(3), "text", 2.5, None), "array([0, 1, 2]) text 2.5 None"),
         ((tf.constant([0.1], tf.float16), tf.constant([0.1])), "[0.0999755859] [0.1]"),
         ((["a", tf.constant(1)], {"b": 2}), "['a', 1] {'b': 2}"),
+        (({"b": tf.constant(1), "a": {"d": 2, "c": tf.constant(3)}},), "{'a': {'c': 3, 'd': 2}, 'b': 1}"),
+        ((["word" * 10, tf.constant(1), "more" * 10],), f"['{'word' * 10}',\n 1,\n '{'more' * 10}']"),
     ],
 )
 def test_what_is_no_tensor_is_printed_as_it_is_written(given, printed, tmp_path):

@@ -112,3 +112,27 @@ def test_integers_of_einsum_are_checked() -> None:
     for wrong in ((a, 3), (a, [0, "x"]), (a, [0, 99]), (a,)):
         with pytest.raises(ValueError, match="einsum: subscripts"):
             own.einsum(*wrong)
+
+
+def test_counts_and_places_of_numpys_functions_are_numpys() -> None:
+    scores = tf.constant([[1.0, 3.0], [4.0, 2.0], [5.0, 6.0]])
+    labels = np.array([1, 0, 0])
+    with tf.GradientTape() as tape:
+        tape.watch(scores)
+        right = np.sum(np.argmax(scores, 1) == labels)
+        places = np.where(scores > 2.5)
+        values, first = np.unique(scores, return_index=True)
+    assert right / 2.0 == 1.0 and 100.0 * right / 3 == pytest.approx(200 / 3)
+    assert [type(x) for x in (*places, first, np.argmax(scores, 1))] == [np.ndarray] * 4
+    assert places[0].tolist() == [0, 1, 2, 2] and isinstance(values, tf.Tensor)
+    assert tape.gradient(values, scores) is not None
+    whole = tf.constant([[1, 2]])
+    np.reshape(whole, [-1])[0] = 7
+    assert whole.numpy().tolist() == [[1, 2]]
+    assert isinstance(own.argmax(scores, 1), tf.Tensor) and isinstance(scores.argmax(1), tf.Tensor)
+
+    @tf.function
+    def traced(x):
+        return np.argmax(x, 1)
+
+    assert traced(scores).numpy().tolist() == [1, 0, 1]

@@ -255,6 +255,7 @@ WRONG: list[tuple[str, Callable[[Any, Any], Any], Any]] = [
     ("a point without a value", lambda m, x: m.interp(x, [0.0, 1.0], [1.0]), [0.5]),
     ("a period of nothing", lambda m, x: m.interp(x, [0.0, 1.0], [1.0, 2.0], period=0), [0.5]),
     ("less than no counts", lambda m, x: m.bincount(x, minlength=-1), [1]),
+    ("a norm of no number", lambda m, x: m.linalg.norm(x, "inf"), [1.0, 2.0]),
     ("weights without an axis", lambda m, x: m.average(x, weights=[1.0, 2.0]), np.ones([2, 2])),
     ("weights of another size", lambda m, x: m.average(x, 0, weights=[1.0, 2.0, 3.0]), np.ones([2, 2])),
     ("floats to count", lambda m, x: m.bincount(x), [1.0]),

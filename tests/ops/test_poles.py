@@ -174,6 +174,31 @@ TAKEN: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def _pieces(x: Any, kind: str) -> list[Any]:
+    if kind == "split":
+        return tf.split(x, 2)
+    return tf.unstack(tf.reshape(x, (2, 2)))
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("kind", ["split", "unstack"])
+@pytest.mark.parametrize("piece", [0, 1])
+@pytest.mark.parametrize("is_other_read", [False, True])
+def test_a_masked_pole_gives_zero_through_each_piece(
+    run: str, kind: str, piece: int, is_other_read: bool
+) -> None:
+    def f(x: Any) -> Any:
+        pieces = _pieces(tf.exp(1e4 * x), kind)  # infinite at 1, as is its slope
+        y = tf.where(_pieces(x, kind)[piece] < 0.5, pieces[piece], 0.0)
+        return y + pieces[1 - piece] if is_other_read else y
+
+    x = np.zeros(4)
+    x[2 * piece] = 1.0
+    wanted = np.full(4, 1e4 if is_other_read else 0.0)
+    wanted[2 * piece : 2 * piece + 2] = 0.0, 1e4
+    np.testing.assert_array_equal(derivatives(f, x, RUNS[run], 1), wanted)
+
+
 @pytest.mark.parametrize("run", list(RUNS))
 @pytest.mark.parametrize("name", list(TAKEN))
 def test_a_cotangent_that_happens_to_be_zero_where_an_element_is_taken_keeps_its_derivative(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,31 @@ def test_beta_has_its_digits_in_and_beyond_the_range_of_gamma() -> None:
     np.testing.assert_allclose(
         special.betaln(tf.constant(a[:3]), tf.constant(b[:3])), special.betaln(a[:3], b[:3]), rtol=1e-13
     )
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_entropies_of_nothing_have_an_infinite_slope(traced: bool) -> None:
+    def slopes(f: Any, *xs: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            y = f(*xs)
+        return y, tape.gradient(y, xs)
+
+    run = tf.function(slopes) if traced else slopes
+    x, y = tf.constant([0.0, -0.0, 0.5]), tf.constant([2.0, 0.5, 3.0])
+    for f, sign in ((special.entr, 1), (special.rel_entr, -1), (special.kl_div, -1)):
+        given = (x,) if f is special.entr else (x, y)
+        value, found = run(f, *given)
+        np.testing.assert_allclose(value, f(*[z.numpy() for z in given]), rtol=1e-6)
+        assert not np.any(np.signbit(value[:2]))
+        assert found[0].numpy()[:2].tolist() == [sign * np.inf] * 2 and np.isfinite(found[0][2])
+    assert run(special.rel_entr, x, y)[1][1].numpy()[:2].tolist() == [0.0, 0.0]
+
+
+def test_a_product_with_the_logarithm_of_nan_is_nan_also_under_a_tape() -> None:
+    x, y = tf.constant([0.0, 0.0, 2.0]), tf.constant([np.nan, -0.5, 3.0])
+    for f in (special.xlogy, special.xlog1py):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            found = f(x, y)
+        np.testing.assert_allclose(found, f(x.numpy(), y.numpy()), rtol=1e-6)

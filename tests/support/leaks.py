@@ -1,4 +1,7 @@
-"""Leaks: what remains when objects are created and dropped repeatedly. `python -m tests.support.leaks` prints the table.
+"""Leaks: what remains when objects are created and dropped repeatedly.
+
+`python -m tests.support.leaks` prints the table, in a process of its own: where many tests have run before, collecting garbage
+takes seconds.
 
 It counts objects tracked by the garbage collector and bytes allocated by Python, per cycle, after the bounded tables are full.
 The rest is the occasional growth of a hash table.
@@ -8,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
+import sys
 import tempfile
 import threading
 import tracemalloc
@@ -232,12 +237,13 @@ def _now() -> tuple[int, int]:
     return len(gc.get_objects()), tracemalloc.get_traced_memory()[0]
 
 
-if __name__ == "__main__":
-    import logging
-
+def main(cycles: int = CYCLES) -> None:
+    """Print what each workload leaves behind."""
     logging.getLogger("graphad").setLevel(logging.ERROR)
     for workload in WORKLOADS:
-        left = left_by(workload)
-        print(
-            f"{workload.__name__.replace('_', ' '):64s} {left.objects:8.2f} objects {left.bytes:9.0f} bytes"
-        )
+        left = left_by(workload, cycles)
+        print(f"{workload.__name__:64s} {left.objects:8.2f} objects {left.bytes:9.0f} bytes")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

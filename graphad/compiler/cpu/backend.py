@@ -15,6 +15,7 @@ from graphad.compiler.cpu.runtime import (
     blas,
     branch,
     calls,
+    combining,
     convolved,
     drawing,
     entry,
@@ -40,6 +41,7 @@ from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
+    Accumulated,
     Applied,
     Band,
     Bounded,
@@ -51,6 +53,7 @@ from graphad.kernels.forms import (
     Indexed,
     Kernel,
     Library,
+    Multiplied,
     Ordered,
     Placed,
     Routine,
@@ -211,10 +214,16 @@ class Cpu(Backend):
             return dtype in self.product_dtypes and factorising.has(form)
         if isinstance(form, Applied):
             return ufuncs.has(form, tuple(dtypes))
+        if isinstance(form, Accumulated):
+            return combining.has(form.way, dtype)
+        if isinstance(form, Multiplied):
+            return min(ranks) > 1 and combining.has_products(dtype)
         if isinstance(form, Transformed):
             return transforming.has(form, dtype)
         if isinstance(form, Convolved):
-            return dtype in self.product_dtypes and bool(blas.tiles(dtype))
+            is_mean = form.way in ("means", "of_means")
+            has_loops = dtype in self.product_dtypes and (not is_mean or convolved.has_means(dtype))
+            return has_loops and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all.
@@ -248,6 +257,10 @@ class Cpu(Backend):
             return factorising.parts(form, dtypes[0], shapes[0])
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
+        if isinstance(form, Accumulated):
+            return combining.parts(form, dtypes[0], shapes)
+        if isinstance(form, Multiplied):
+            return combining.products(form, dtypes[0], shapes)
         if isinstance(form, Placed):
             return placing.parts(form, dtypes, shapes)
         if isinstance(form, Bounded):

@@ -14,7 +14,7 @@ from typing import Any
 from graphad.compiler import plain
 from graphad.compiler.cpu import vectormath
 from graphad.compiler.source import NAMES, code_of, digest_of_files
-from graphad.kernels.forms import Form, Kernel, Map, Reduce, Windows
+from graphad.kernels.forms import Accumulated, Applied, Form, Kernel, Map, Reduce, Windows
 from graphad.kernels.scalars import TABLE
 
 
@@ -44,12 +44,23 @@ def supported(form: Form) -> Form | None:
     for m in maps:
         dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
         if m.scalars or any(dtype.is_complex for dtype in dtypes):
-            return None
+            return _of_complex(form)
         for statement in m.body:
             operand = m.dtype_of(statement.args[1 if statement.fn == "select" else 0])
             if not has_function(statement.fn, code_of(operand)):
                 return None
     return form
+
+
+def _of_complex(form: Form) -> Form | None:
+    """The routine for numbers of which there are no kernels: a cast to complex numbers, a selection, a sum or product."""
+    if isinstance(form, Reduce):
+        is_plain = not form.source.body and form.combine in ("add", "mul")
+        return Accumulated(form.combine, form.axes) if is_plain else None
+    if not isinstance(form, Map) or len(form.body) != 1 or form.scalars:
+        return None
+    (step,) = form.body
+    return Applied(step.fn, step.dtype) if step.fn in ("cast", "select") and step.dtype.is_complex else None
 
 
 def has_function(fn: str, code: str) -> bool:

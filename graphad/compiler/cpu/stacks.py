@@ -80,4 +80,4 @@ class Entering:
                 f"plan: a step gave a stack of shape {found.shape} and dtype {found.dtype} where its graph says slices of "
                 f"{self._shape} and {self._dtype}"
             )
-        return np.require(found, requirements="CA")
+        return np.require(found, requirements=["C", "A"])

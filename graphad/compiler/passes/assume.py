@@ -87,7 +87,7 @@ class _Assuming(Specialiser):
         data = self.builder.values.get(x)
         if data is not None and data.dtype.kind in "iu" and not data.ndim:
             return {}, int(data)
-        alone: Any = ({self._number_of(x, deep): 1}, 0)
+        alone: tuple[dict[int, int], Any] = ({self._number_of(x, deep): 1}, 0)
         kind = maker.op.op_class if maker is not None and deep else None
         if maker is None or kind not in (Add, Sub, Mul, Cast, SizeVector):
             return alone

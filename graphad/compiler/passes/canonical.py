@@ -14,14 +14,28 @@ from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim
+from graphad.core.dtypes import float32
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
+from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.math.arithmetic import ADD, MUL, Add, Mul, Neg, Square
+from graphad.ops.math.arithmetic import (
+    ADD,
+    DIV,
+    MUL,
+    Add,
+    DivideNoNan,
+    DivZero,
+    Mul,
+    MultiplyNoNan,
+    MulZero,
+    Neg,
+    Square,
+)
 from graphad.ops.math.cast import Cast, wraps_sizes
 from graphad.ops.math.power import Pow
 
@@ -29,7 +43,12 @@ if TYPE_CHECKING:
     from graphad.core.dims import Size
 
 
-TABLE = RuleTable(later={"graphad.ops.math.reduce": "graphad.compiler.passes.reductions"})
+TABLE = RuleTable(
+    later={
+        "graphad.ops.math.reduce": "graphad.compiler.passes.reductions",
+        "graphad.ops.math.exponential": "graphad.compiler.passes.slopes",
+    }
+)
 rewrite = TABLE.rewrite
 
 
@@ -125,6 +144,33 @@ def sum_of_one(s: Sweep, x: int, dims: tuple[Size | None, ...]) -> int | None:
 @rewrite(Square)
 def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
+
+
+@rewrite(MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+def zeros_of_complex(s: Sweep, node: Node) -> Found:
+    """What is 0 where an operand is, of complex numbers, of which there are no kernels: a product or quotient; a selection."""
+    spec = node.specs[0]
+    if not spec.dtype.is_complex or not spec.dims:  # single numbers have an arithmetic of their own
+        return None
+    from graphad.ops.math.compare import EQUAL  # programs without complex numbers do without
+    from graphad.ops.math.select import SELECT
+
+    x, y = node.inputs
+    kind = node.op.op_class
+    found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
+    zero = s.constant(0, like=s.spec(x))
+    decides = x if kind in (MulZero, DivZero) else y
+    return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
+
+
+@rewrite(lambda kind: kind.rounds_once)
+def narrow_in_float32(s: Sweep, node: Node) -> Found:
+    """What computes narrow numbers in float32 and rounds once takes casts, of which other nodes may have one too."""
+    dtype = node.specs[0].dtype
+    if not is_narrow(dtype.numpy):
+        return None
+    inputs = [s.bind(Cast(float32), x) if s.spec(x).dtype is dtype else x for x in node.inputs]
+    return s.bind(Cast(dtype), s.bind(node.op, *inputs))
 
 
 @rewrite(Pow)

@@ -63,16 +63,20 @@ def _over_nothing(s: Sweep, node: Node, instead: Instead) -> Found:
 
 @rewrite(ReduceMean)
 def mean_by_sum(s: Sweep, node: Node) -> Found:
-    """A mean of float32 or float64 is the sum divided by the count."""
+    """A mean of float32, float64 or complex numbers is the sum divided by the count."""
     x, op = node.inputs[0], cast(ReduceMean, node.op)
     spec = s.spec(x)
-    if spec.dims is None or spec.dtype.name not in ("float32", "float64"):
+    if spec.dims is None or not (spec.dtype.name in ("float32", "float64") or spec.dtype.is_complex):
         return None
     axes = range(len(spec.dims)) if op.axes is None else op.axes
     sizes = tuple([spec.dims[axis] for axis in axes])
     if not is_definite(sizes):
         return None
     count = product(sizes)
+    if spec.dtype.is_complex:
+        if type(count) is not int:
+            return None
+        return s.bind(DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.constant(count, like=spec))
     return s.bind(
         DIV, s.bind(ReduceSum(op.axes, op.keepdims), x), s.bind(SizeVector((count,), spec.dtype, True))
     )

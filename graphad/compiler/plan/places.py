@@ -17,7 +17,7 @@ from graphad.kernels.sites import Site
 from graphad.kernels.stages import Nest, Stages
 
 if TYPE_CHECKING:
-    from graphad.compiler.plan.steps import RepeatMaker
+    from graphad.compiler.plan.repeat import RepeatMaker
 
 
 ARGUMENT, ARENA, FIXED, CELL = "argument", "arena", "fixed", "cell"

@@ -32,6 +32,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
 from graphad.ops.array.reshape import reshape
+from graphad.ops.array.support import batch_along
 from graphad.ops.math.cast import cast
 
 
@@ -82,9 +83,7 @@ class BooleanMask(Op):
         return (bind(BooleanMaskGrad(self.axis), g, ctx.inputs[1]), None)
 
     def batch(self, ctx: BatchContext, x: Ranked, mask: Ranked) -> Tensor:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, mask)
-        return bind(BooleanMask(self.axis % (len(x.dims) - 1) + 1), x, mask)
+        return batch_along(ctx, self, self.axis, x, mask)
 
     def fold(self, ctx: FoldContext, x: Ranked, mask: Ranked) -> Tensor | None:
         """A known mask determines the size of the result."""
@@ -155,10 +154,7 @@ class BooleanMaskGrad(Op):
         return (bind(BooleanMask(self.axis), h, ctx.inputs[1]), None)
 
     def batch(self, ctx: BatchContext, g: Ranked, mask: Ranked) -> Tensor:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, g, mask)
-        place = self._place(len(g.dims) - 1, len(mask.dims))
-        return bind(BooleanMaskGrad(place + 1), g, mask)
+        return batch_along(ctx, self, self._place(len(g.dims) - 1, len(mask.dims)), g, mask)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         if axes[1] is not None:

@@ -80,6 +80,15 @@ def row_beside(row: RowAxis, spec: TensorSpec, *combined: int) -> RowAxis:
     return MIXED if row in [axis % rank for axis in combined] else row
 
 
+def batch_along(ctx: BatchContext, op: Op, axis: int, x: Ranked, given: Ranked) -> Tensor:
+    """The batching rule of an op with only an axis, of x, and an operand for that axis: where all rows have the same one, it
+    runs along the axis behind; else row by row."""
+    if ctx.stacked(1):
+        return ctx.rowwise(op, x, given)
+    along: Any = type(op)
+    return bind(along(axis % (len(x.dims) - 1) + 1), x, given)  # type: ignore[no-any-return]
+
+
 INTEGERS = frozenset({int})
 
 

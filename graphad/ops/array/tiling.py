@@ -39,7 +39,13 @@ from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
-from graphad.ops.array.support import index_tensor, row_beside, static_array, static_integers
+from graphad.ops.array.support import (
+    batch_along,
+    index_tensor,
+    row_beside,
+    static_array,
+    static_integers,
+)
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -203,9 +209,7 @@ class Repeat(Op):
         return (bind(RepeatGrad(self.axis), g, ctx.inputs[1]), None)
 
     def batch(self, ctx: BatchContext, x: Ranked, repeats: Ranked) -> Tensor:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, x, repeats)
-        return bind(Repeat(self.axis % (len(x.dims) - 1) + 1), x, repeats)
+        return batch_along(ctx, self, self.axis, x, repeats)
 
     def fold(self, ctx: FoldContext, x: Ranked, repeats: Ranked) -> Tensor | None:
         known = ctx.known(repeats)
@@ -265,9 +269,7 @@ class RepeatGrad(Op):
         return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)
 
     def batch(self, ctx: BatchContext, g: Ranked, repeats: Ranked) -> Tensor:
-        if ctx.stacked(1):
-            return ctx.rowwise(self, g, repeats)
-        return bind(RepeatGrad(self.axis % (len(g.dims) - 1) + 1), g, repeats)
+        return batch_along(ctx, self, self.axis, g, repeats)
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return row_beside(axes[0], specs[0], self.axis) if axes[1] is None else MIXED

@@ -19,6 +19,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
+from graphad.core.tensor import VALUES
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
@@ -487,7 +488,7 @@ class TensorArray:
 
 def _number(x: TensorLike) -> int | None:
     """An index or size as a number; None while it is unknown."""
-    if hasattr(x, "__index__") and not hasattr(x, "dims"):
-        return int(x.__index__())
+    if hasattr(x, "__index__") and not isinstance(x, VALUES):
+        return int(x.__index__())  # type: ignore[union-attr]
     x = require_kind("TensorArray", lift(x), INTEGER, "an index or size")
     return int(x) if x.has_value else None

@@ -23,13 +23,14 @@ from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.gather import gather_nd
+from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.support import static_int
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, number, size_along
+from graphad.ops.image.overlaps import EVERY, above, by_overlaps, known_number, parts_of_each
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import is_finite
+from graphad.ops.math.compare import is_finite, logical_and
 from graphad.ops.math.reduce import reduce_all
 from graphad.ops.math.rounding import ceil, floor
 from graphad.ops.math.select import clip_by_value, where
@@ -239,28 +240,42 @@ def _suppressed(
     op: str,
     boxes: TensorLike,
     scores: TensorLike,
-    most: int,
-    overlap: float,
-    lowest: float,
-    sigma: float = 0.0,
+    most: TensorLike,
+    overlap: TensorLike,
+    lowest: TensorLike,
+    sigma: TensorLike = 0.0,
 ) -> tuple[Any, Any]:
     count = static_int(op, most, "max_output_size")
-    if count is None:
-        raise InvalidArgumentError(f"{op}: max_output_size must be known while tracing; give a number.")
-    if not 0 <= float(overlap) <= 1:
+    limit, least, spread = (known_number(x) for x in (overlap, lowest, sigma))
+    if limit is not None and not 0 <= limit <= 1:
         raise InvalidArgumentError(f"{op}: iou_threshold is {overlap}; it must be in [0, 1].")
-    made = NonMaxSuppression(count, float(overlap), float(lowest), float(sigma))
-    found: Any = bind(made, lift(boxes), lift(scores))
-    return found  # type: ignore[no-any-return]
+    if spread is None or (spread > 0 and least is None):
+        raise InvalidArgumentError(
+            f"{op}: soft_nms_sigma, and a score_threshold beside it, must be known while tracing; give numbers."
+        )
+    corners, points = lift(boxes), lift(scores)
+    if least is None:
+        points, least = above(points, lowest), -np.inf
+    if limit is None and spread == 0:
+        given: Any = lift_like(op, overlap, corners.dtype)
+        inside = logical_and(given >= 0, given <= 1)
+        require(inside, f"{op}: iou_threshold is \x00; it must be in [0, 1].", [given])
+        places = by_overlaps(parts_of_each(corners), points, most, count, given, least)
+        return places, gather(points, places)
+    made = NonMaxSuppression(
+        EVERY if count is None else count, 1.0 if limit is None else limit, least, spread
+    )
+    found: Any = bind(made, corners, points)
+    return found if count is not None else tuple([part[: lift(most)] for part in found])
 
 
 @blaming
 def non_max_suppression(
     boxes: TensorLike,
     scores: TensorLike,
-    max_output_size: int,
-    iou_threshold: float = 0.5,
-    score_threshold: float = -np.inf,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -np.inf,
     name: str | None = None,
 ) -> Tensor:
     """The indices of the best boxes that do not overlap much, best first. No gradient.
@@ -272,8 +287,7 @@ def non_max_suppression(
       iou_threshold: The worse of two boxes is removed if their intersection over union, from 0 to 1, is above this.
       score_threshold: Boxes whose score is not above this are removed.
     Returns: int32 tensor [m].
-    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
-      tracing, or the shapes do not fit.
+    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, or the shapes do not fit.
     Example:
       >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9], [2.0, 2.0, 3.0, 3.0]]
       >>> image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3).numpy()
@@ -288,10 +302,10 @@ def non_max_suppression(
 def non_max_suppression_with_scores(
     boxes: TensorLike,
     scores: TensorLike,
-    max_output_size: int,
-    iou_threshold: float = 0.5,
-    score_threshold: float = -np.inf,
-    soft_nms_sigma: float = 0.0,
+    max_output_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -np.inf,
+    soft_nms_sigma: TensorLike = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """`non_max_suppression` that returns the scores too. No gradient.
@@ -305,8 +319,8 @@ def non_max_suppression_with_scores(
       soft_nms_sigma: If above 0, boxes are not removed for overlapping; their scores are multiplied by exp(-overlap^2 / (2
         sigma)) instead.
     Returns: (int32 indices [m], scores [m]).
-    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, `max_output_size` is not known while
-      tracing, or the shapes do not fit.
+    Raises: InvalidArgumentError (a ValueError): `iou_threshold` is out of range, the shapes do not fit, or `soft_nms_sigma` and
+      the `score_threshold` beside it are not known while tracing.
     Source: Bodla, Singh, Chellappa and Davis, Soft-NMS: improving object detection with one line of code, 2017.
     Example:
       >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9]]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.op import Op, TupleOp, define, no_batch, no_gradient, no_rows
+from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
 from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -26,65 +25,10 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
 from graphad.ops.image.boxes import best_boxes, non_max_suppression
+from graphad.ops.image.overlaps import by_overlaps
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
-
-
-def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) -> list[int]:
-    """The indices of the best scores above `lowest`, best first, without those that a better one suppresses."""
-    left = np.where(scores > lowest, scores, -np.inf)
-    chosen: list[int] = []
-    while len(chosen) < most and left.size:
-        place = int(np.argmax(left))
-        if not left[place] > -np.inf:
-            break
-        chosen.append(place)
-        left[covered(place)] = -np.inf
-        left[place] = -np.inf
-    return chosen
-
-
-@define
-class SuppressOverlaps(Op):
-    """The indices of at most `most` scores [n] above `lowest`, int32, best first. Repeatedly the highest score is selected, and
-    all that overlap it by more than `overlap` are removed; row i of the first input [n, n] holds the overlaps of i with the
-    others.
-    """
-
-    name = "suppress_overlaps"
-    keeps = (False, False)
-    most: Count
-    overlap: Number
-    lowest: Bound
-
-    def infer(self, overlaps: TensorSpec, scores: TensorSpec) -> TensorSpec:
-        for spec, word, rank in ((overlaps, "overlaps", 2), (scores, "scores", 1)):
-            require_kind(self.name, spec, FLOATING, word)
-            if spec.dims is not None and len(spec.dims) != rank:
-                wanted = "[n, n]" if rank == 2 else "[n]"
-                raise InvalidArgumentError(
-                    f"{self.name}: {word} has shape {format_dims(spec.dims)}; {wanted} is needed."
-                )
-        sizes = [size for spec in (overlaps, scores) for size in spec.dims or () if type(size) is int]
-        if len(set(sizes)) > 1:
-            raise InvalidArgumentError(
-                f"{self.name}: overlaps has shape {format_dims(overlaps.dims)}, scores {format_dims(scores.dims)}; [n, n] and "
-                "[n] are needed."
-            )
-        return TensorSpec.of((None,), int32)
-
-    def eval(self, overlaps: Array, scores: Array) -> Array:
-        if overlaps.shape != (len(scores), len(scores)):
-            raise InvalidArgumentError(
-                f"{self.name}: overlaps has shape {overlaps.shape}, scores {scores.shape}; [n, n] and [n] are needed."
-            )
-        places = _best(scores, self.most, self.lowest, lambda place: overlaps[:, place] > self.overlap)
-        return np.array(places, np.int32)
-
-    vjp = no_gradient("the selection of boxes is piecewise constant")
-    batch = no_batch("the number of selected boxes differs from row to row")
-    rows = no_rows("all boxes of an image are compared")
 
 
 def _known(op: str, value: int, word: str) -> int:
@@ -99,9 +43,9 @@ def _known(op: str, value: int, word: str) -> int:
 def non_max_suppression_overlaps(
     overlaps: TensorLike,
     scores: TensorLike,
-    max_output_size: int,
-    overlap_threshold: float = 0.5,
-    score_threshold: float = -np.inf,
+    max_output_size: TensorLike,
+    overlap_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -np.inf,
     name: str | None = None,
 ) -> Tensor:
     """`non_max_suppression` with given overlaps of all pairs.
@@ -115,9 +59,11 @@ def non_max_suppression_overlaps(
     Returns: int32 tensor [m], best first.
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     """
-    most = _known("non_max_suppression_overlaps", max_output_size, "max_output_size")
-    made = SuppressOverlaps(most, float(overlap_threshold), float(score_threshold))
-    return bind(made, lift(overlaps), lift(scores))
+    op = "non_max_suppression_overlaps"
+    count = static_int(op, max_output_size, "max_output_size")
+    return by_overlaps(
+        lift(overlaps), lift(scores), max_output_size, count, overlap_threshold, score_threshold
+    )
 
 
 def non_max_suppression_padded(

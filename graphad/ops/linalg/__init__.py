@@ -7,7 +7,7 @@ The modules by subject:
     diagonals             diagonal, diagonals
     matrix functions      functions, functions_there, composed, norms
     linear operators      operators, shaped, held, structured, circulant, identities, low_rank,
-                          operator_products
+                          operator_products, operator_slices
 """
 
 import graphad.ops.linalg.matmul  # before the function of the same name is bound

@@ -38,6 +38,7 @@ class LinearOperatorCirculant(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
     """
 
+    _sliced = (("spectrum", 1),)
     _depth = 1
 
     spectrum = Held()
@@ -173,6 +174,7 @@ class LinearOperatorCirculant2D(LinearOperatorCirculant):
     Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
     """
 
+    _sliced = (("spectrum", 2),)
     _depth = 2
 
 
@@ -186,6 +188,7 @@ class LinearOperatorCirculant3D(LinearOperatorCirculant):
     Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit.
     """
 
+    _sliced = (("spectrum", 3),)
     _depth = 3
 
 

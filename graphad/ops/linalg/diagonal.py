@@ -122,6 +122,15 @@ class DiagonalPut(Op):
         part[np.arange(size), np.arange(size)] = np.moveaxis(x, a, 0)
         return out
 
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part]:
+        a, b = _two_axes(self, len(whole.shape))
+        strides = list(whole.strides)
+        strides[a] = strides[a] + strides.pop(b)
+        diagonal = kernels.sites.Site(whole.root, sites[0].shape, tuple(strides))
+        return [kernels.sites.Part(0, whole), kernels.sites.Part(sites[0], diagonal)]
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Diagonal(self.first, self.second), g),)
 

@@ -76,7 +76,7 @@ class MadeOf(KeepsArguments, Trackable):
         names, given = tuple(bound.arguments), list(bound.arguments.values())
         if "dtype" in vars(self):  # of marks there are no numbers
             dtype = vars(self)["dtype"]
-            given = [_as_data(x, dtype, name in self._lists) for name, x in zip(names, given, strict=True)]
+            given = [as_data(x, dtype, name in self._lists) for name, x in zip(names, given, strict=True)]
 
         def again(values: list[Any]) -> Any:
             arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
@@ -112,11 +112,11 @@ class MadeOf(KeepsArguments, Trackable):
         return tuple([x for x in self.variables if x.trainable])
 
 
-def _as_data(x: Any, dtype: DType, is_list: bool = False) -> Any:
+def as_data(x: Any, dtype: DType, is_list: bool = False) -> Any:
     """An argument of floating or complex numbers, in lists or alone, as a tensor of an operator's dtype, or as a list of them;
     others as they are."""
     if is_list and isinstance(x, list | tuple):
-        return [_as_data(part, dtype) for part in x]
+        return [as_data(part, dtype) for part in x]
     leaves, kind = leaves_of(x), float if dtype.is_floating else complex
     is_data = any(isinstance(leaf, kind) for leaf in leaves)
     return lift(x, dtype) if is_data and all(isinstance(leaf, (int, float, kind)) for leaf in leaves) else x

@@ -177,6 +177,8 @@ class LinearOperatorScaledIdentity(_Multiples):
       integer.
     """
 
+    _sliced = (("multiplier", 0),)
+
     multiplier = Held()
 
     def __init__(
@@ -238,6 +240,9 @@ class LinearOperatorIdentity(_Multiples):
     Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit; ArgumentTypeError (a TypeError): a size is no
       integer.
     """
+
+    _sliced = ()
+    _has_batch_shape = True
 
     def __init__(
         self, num_rows: TensorLike, batch_shape: Any = None, dtype: DTypeLike | None = None,
@@ -314,6 +319,9 @@ class LinearOperatorZeros(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes or hints that do not fit; ArgumentTypeError (a TypeError): a size is no
       integer.
     """
+
+    _sliced = ()
+    _has_batch_shape = True
 
     def __init__(
         self, num_rows: TensorLike, num_columns: TensorLike | None = None, batch_shape: Any = None, dtype: Any = None,

@@ -38,6 +38,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     Source: Woodbury, Inverting modified matrices, 1950.
     """
 
+    _sliced = (("u", 2), ("diag_update", 1), ("v", 2))
+
     u = Held()
     v = Held()
     diag_update = Held()

@@ -47,6 +47,7 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    rounds_once = True
     total = True
     keeps_alone = OF_THE_OTHER
     transpose_a: bool = False

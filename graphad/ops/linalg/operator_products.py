@@ -181,6 +181,8 @@ class LinearOperatorBlockDiag(_Blockwise):
       array([3., 2., 6.], dtype=float32)
     """
 
+    _sliced = ()
+
     def __init__(
         self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = True, name: str | None = None,
@@ -257,6 +259,8 @@ class LinearOperatorBlockLowerTriangular(_Blockwise):
       >>> lower.matvec([1.0, 2.0, 5.0]).numpy()
       array([ 1.,  2., 16.], dtype=float32)
     """
+
+    _sliced = ()
 
     def __init__(
         self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -351,6 +355,8 @@ class LinearOperatorKronecker(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    _sliced = ()
 
     def __init__(
         self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,

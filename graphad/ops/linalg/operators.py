@@ -26,6 +26,7 @@ from graphad.ops.linalg.eigen import eigvalsh, svd
 from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
+from graphad.ops.linalg.operator_slices import sliced
 from graphad.ops.linalg.shaped import (
     Shaped,
     common_stack,
@@ -72,6 +73,16 @@ class LinearOperator(Shaped):
       UndefinedResultError (a NotImplementedError too): a determinant or a solution with a matrix that is not square, or
       eigenvalues of one that is not self-adjoint.
     """
+
+    # Which arguments are tensors, and how many of their axes belong to the matrix; negative for a list of tensors.
+    _sliced: tuple[tuple[str, int], ...] | None = None
+    _has_batch_shape = False
+    __iter__ = None
+
+    def __getitem__(self, key: Any) -> LinearOperator:
+        """Those matrices of a stack that an index of its leading axes names: `operator[0]`, `operator[..., None, 1:]`."""
+        found: LinearOperator = sliced(self, key)
+        return found
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self.to_dense())
@@ -320,6 +331,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _sliced = (("tril", 2),)
     _tril = Held()
 
     def __init__(
@@ -386,6 +398,8 @@ class LinearOperatorAdjoint(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _sliced = ()
+
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
@@ -425,6 +439,8 @@ class LinearOperatorInversion(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    _sliced = ()
 
     def __init__(
         self, operator: LinearOperator, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -497,6 +513,8 @@ class LinearOperatorComposition(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    _sliced = ()
 
     def __init__(
         self, operators: object, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,

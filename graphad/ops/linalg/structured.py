@@ -48,6 +48,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _sliced = (("matrix", 2),)
     _matrix = Held()
 
     def __init__(
@@ -77,6 +78,7 @@ class LinearOperatorDiag(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _sliced = (("diag", 1),)
     _diag = Held()
 
     def __init__(
@@ -184,6 +186,7 @@ class LinearOperatorTridiag(LinearOperator):
         is_square: bool | None = None, name: str = "LinearOperatorTridiag",
     ) -> None:  # fmt: skip
         parts = diagonals if isinstance(diagonals, list | tuple) else [diagonals]
+        self._sliced = (("diagonals", -1 if diagonals_format == "sequence" else 2),)
         self._rows = of_rank(
             name, computed(lambda: compact_diagonals(name, diagonals, diagonals_format), *parts), 2
         )
@@ -221,6 +224,8 @@ class LinearOperatorHouseholder(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     Source: Householder, Unitary triangularization of a nonsymmetric matrix, 1958.
     """
+
+    _sliced = (("reflection_axis", 1),)
 
     reflection_axis = Held()
     _unit = Held()
@@ -276,6 +281,8 @@ class LinearOperatorPermutation(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
+    _sliced = (("perm", 1),)
+
     perm = Held()
 
     def __init__(
@@ -324,6 +331,8 @@ class LinearOperatorToeplitz(LinearOperator):
       is_non_singular, is_self_adjoint, is_positive_definite, is_square: Hints, as for `LinearOperator`.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
+
+    _sliced = (("col", 1), ("row", 1))
 
     col = Held()
     row = Held()

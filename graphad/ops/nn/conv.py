@@ -227,6 +227,7 @@ class Convolution(Filtering):
     """
 
     name = "convolution"
+    rounds_once = True
     keeps, keeps_alone = (True, False), OF_THE_OTHER
     strides: tuple[Positive, ...]
     padding: Padding
@@ -302,6 +303,7 @@ class ConvolutionInputGrad(Filtering):
     """
 
     name = "convolution_input_grad"
+    rounds_once = True
     title = "conv{}d_transpose"
     keeps = ((0, 1), False)
     strides: tuple[Positive, ...]
@@ -434,6 +436,7 @@ class ConvolutionFilterGrad(Filtering):
     """
 
     name = "convolution_filter_grad"
+    rounds_once = True
     title = "conv{}d_filter_grad"
     keeps = ((0, 1), False)
     strides: tuple[Positive, ...]

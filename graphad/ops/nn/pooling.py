@@ -75,6 +75,13 @@ class Pool(w.Windowed):
             window=tuple([size for size, _ in parts]), padding=tuple([pad for _, pad in parts])
         )
 
+    def divisors(self, shape: Sequence[Any], dtype: Any) -> Any:
+        """The number of elements of an image of this shape in each window, without padding; one number where all are equal."""
+        if not any(map(any, self.pads_for(shape))):
+            return dtype.type(math.prod(self.window))
+        ones = np.ones((1, *shape[1:-1], 1), dtype)
+        return np.add.reduce(self.parts(ones, 0), axis=self.within())
+
     def result(self, x: TensorSpec) -> TensorSpec:
         """The shape of the pooled image."""
         found = self.places(x.dims, self.window)
@@ -371,6 +378,7 @@ class AvgPool(Pool):
     """The mean of each window of x without its padding, for each channel."""
 
     name = "avg_pool"
+    rounds_once = True
     title = "avg_pool{}d"
     keeps = (False, False)
     window: tuple[Positive, ...]
@@ -382,12 +390,15 @@ class AvgPool(Pool):
     def infer(self, x: TensorSpec) -> TensorSpec:
         return self.result(require_kind(self.called(), x, FLOATING, "input"))
 
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        return forms.Convolved("means", self)
+
     def expanded(self, x: Ranked) -> Tensor | None:
         if not w.all_known(x.dims[1:-1]) or x.dtype not in (float32, float64):
             return None
         if self.near(x.dims) is not self:
             return bind(self.near(x.dims), x)
-        counts = lift(_counts(self, x.dims, x.dtype.numpy))
+        counts = lift(self.divisors(x.dims, x.dtype.numpy))
         return bind(ReduceSum(self.within()), self.all_parts(x, 0)) / counts
 
     def eval(self, x: Array) -> Array:
@@ -397,7 +408,7 @@ class AvgPool(Pool):
         wide_x = widened(x)
         total = direct.sums(self, wide_x)
         total = _sums(self, self.parts(wide_x, 0)) if total is None else total
-        return as_dtype_of(total / _counts(self, x.shape, wide_x.dtype), x)
+        return as_dtype_of(total / self.divisors(x.shape, wide_x.dtype), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
@@ -415,14 +426,6 @@ def _sums(op: Any, parts: Any) -> Any:
     return total
 
 
-def _counts(op: Any, shape: Sequence[Any], dtype: Any) -> Any:
-    """The number of elements of the image in each window, without padding."""
-    if not any(map(any, op.pads_for(shape))):
-        return dtype.type(math.prod(op.window))
-    ones = np.ones((1, *shape[1:-1], 1), dtype)
-    return np.add.reduce(op.parts(ones, 0), axis=op.within())
-
-
 @define
 class AvgPoolGrad(Pool):
     """The transpose of avg_pool: each g spread evenly over the elements of its window that are not padding, in an image of the
@@ -430,6 +433,7 @@ class AvgPoolGrad(Pool):
     """
 
     name = "avg_pool_grad"
+    rounds_once = True
     title = "avg_pool{}d_grad"
     keeps = (False, False)
     window: tuple[Positive, ...]
@@ -445,11 +449,14 @@ class AvgPoolGrad(Pool):
         require_gradient(self.called(), g, self.result(require_kind(self.called(), x, FLOATING, "input")))
         return x
 
+    def lower(self, g: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        return None if given else forms.Convolved("of_means", self)
+
     def expanded(self, g: Ranked, *given: Tensor) -> Tensor | None:
         known = w.all_known((*self.dims[1:-1], *g.dims[1:-1])) and 0 not in g.dims
         if not known or g.dtype not in (float32, float64) or math.prod(self.window) > _MOST_ELEMENTS:
             return None
-        share = g / lift(_counts(self, self.dims, g.dtype.numpy))
+        share = g / lift(self.divisors(self.dims, g.dtype.numpy))
         return w.added(self, lambda at: share, g.dims[:-1], self.dims)
 
     def eval(self, g: Array) -> Array:
@@ -457,7 +464,7 @@ class AvgPoolGrad(Pool):
         if op is not self:
             return op.eval(g)
         pads, inner = self.pads_for(self.dims), self.within()
-        each = widened(g) / _counts(self, self.dims, wide(g.dtype))
+        each = widened(g) / self.divisors(self.dims, wide(g.dtype))
         made = direct.spread(self, self.dims, each)
         if made is not None:
             return as_dtype_of(made, g)

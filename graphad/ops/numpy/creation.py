@@ -356,7 +356,7 @@ def _floats(start: TensorLike, stop: TensorLike) -> list[Tensor]:
     return [math.cast(end, usual_float()) for end in ends]
 
 
-def _are_known(*xs: object) -> bool:
+def _are_known(*xs: Any) -> bool:
     """Whether none is a tensor, nor bfloat16, of which NumPy makes float64."""
     return not any(stands_for_tensor(x) or (is_here(x) and x.dtype.kind == "V") for x in xs)
 

@@ -33,6 +33,10 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
       np.float64(5.0)
     """
     x = inexact(x)
+    if isinstance(ord, str):
+        raise InvalidArgumentError(
+            f"norm: ord {ord!r} is unknown for vectors; it is a number, inf and -inf included."
+        )
     if isinstance(axis, list | tuple):
         axis = list(axis)
         if not axis:

@@ -99,11 +99,28 @@ def _loggamma(x: Tensor) -> Any:
     return math.where(is_below, cast_to(np.nan, x.dtype), math.lgamma(math.where(is_below, one, x)))
 
 
+def _where_zero(x: Tensor, sign: float, otherwise: Tensor) -> Any:
+    """`otherwise`, but 0 with an infinite slope of that sign at x = 0, as the root is; there x log(x) has the slope -inf."""
+    zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
+    is_zero = math.equal(x, zero)
+    root = math.sqrt(math.where(is_zero, x, one) + zero)  # of a zero without a sign
+    return math.where(is_zero, root if sign > 0 else zero - root, otherwise)
+
+
 def _entr(x: Tensor) -> Any:
     below = cast_to(-np.inf, x.dtype)
     is_below = math.less(x, cast_to(0, x.dtype))
     inner = math.where(is_below, cast_to(1, x.dtype), x)
-    return math.where(is_below, below, -math.xlogy(inner, inner))
+    return math.where(is_below, below, _where_zero(inner, 1.0, -math.xlogy(inner, inner)))
+
+
+def _or_nan(function: Function) -> Function:
+    """A product that is 0 for a factor x of 0, but NaN where the other one is."""
+
+    def with_nan(x: Tensor, y: Tensor) -> Any:
+        return math.where(math.is_nan(y), x * y, function(x, y))
+
+    return with_nan
 
 
 def _relative(x: Tensor, y: Tensor) -> Any:
@@ -120,7 +137,7 @@ def _relative(x: Tensor, y: Tensor) -> Any:
         math.greater(ratio, cast_to(0.5, x.dtype)), math.less(ratio, cast_to(2, x.dtype))
     )
     near = a * math.log1p((math.where(is_near, a, b) - b) / b)
-    by_log = math.xlogy(a, math.where(is_near, one, ratio))
+    by_log = _where_zero(a, -1.0, math.xlogy(a, math.where(is_near, one, ratio)))
     return math.where(are_inside, math.where(is_near, near, by_log), outside)
 
 
@@ -164,8 +181,8 @@ _ROWS: dict[str, Function] = {
     "expit": math.sigmoid,
     "log_expit": math.log_sigmoid,
     "logit": _logit,
-    "xlogy": math.xlogy,
-    "xlog1py": math.xlog1py,
+    "xlogy": _or_nan(math.xlogy),
+    "xlog1py": _or_nan(math.xlog1py),
     "entr": _entr,
     "rel_entr": _relative,
     "kl_div": _divergence,

@@ -124,13 +124,14 @@ class Check(TupleOp):
 
 
 SLOT = "\x00"
+_IN_NESTS = 4 * SLOT  # as wide as what TensorFlow puts in the places of tensors, where it breaks lines
 
 
 class _Slot:
     """Represents a tensor in a structure, as a text that does not occur otherwise."""
 
     def __repr__(self) -> str:
-        return SLOT
+        return _IN_NESTS
 
 
 def print(
@@ -156,13 +157,15 @@ def print(
       >>> print("x is", constant([1.0, 2.5]), output_stream=sys.stdout)
       x is [1 2.5]
     """
+    from pprint import pformat  # dicts by sorted key, long nests on several lines
+
     tensors: list[Any] = []
     pieces = [""]  # a text of the user's may hold what stands for a tensor, and is not split
     for k, item in enumerate(inputs):
         pieces[-1] += sep if k else ""
         if isinstance(item, list | tuple | dict):
             leaves, rebuild = flatten(item)
-            first, *rest = str(rebuild([_slotted(leaf, tensors) for leaf in leaves])).split(SLOT)
+            first, *rest = pformat(rebuild([_slotted(leaf, tensors) for leaf in leaves])).split(_IN_NESTS)
             pieces[-1] += first
             pieces += rest
         elif stands_for_tensor(item):

@@ -166,3 +166,73 @@ def test_branches_and_rounds_with_convolutions_are_native() -> None:
         assert BRANCH in kinds(same(branches, [sign * np.abs(real(4, 8, 8, 8)), kernel]))
     found = kinds(same(rounds, [real(4, 8, 8, 8), kernel]))
     assert REPEAT in found and ROUTINE in found and CALL not in found
+
+
+# Images, windows, strides, padding, dilations: counts that are one number, and that differ near the edges; windows that overlap,
+# are apart, are larger than the image; one axis and three; few channels, and one, which is called.
+MEANS: list[Any] = [
+    ((2, 8, 8, 3), 2, 2, "VALID", 1),
+    ((2, 9, 7, 5), 3, 2, "SAME", 1),
+    ((3, 16, 16, 32), 3, 1, "SAME", 1),
+    ((1, 6, 6, 4), 2, 3, "VALID", 1),
+    ((2, 9, 9, 4), 3, 1, "SAME", 2),
+    ((2, 4, 5, 3), (9, 2), 1, "SAME", 1),
+    ((2, 11, 2), 3, 2, "SAME", 1),
+    ((1, 4, 5, 6, 2), 2, 2, "SAME", 1),
+    ((2, 1, 1, 8), 1, 1, "SAME", 1),
+    ((2, 6, 6, 1), 2, 2, "SAME", 1),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("case", MEANS, ids=str)
+def test_means_of_windows_and_their_gradients_have_the_eager_bits(case: Any, dtype: Any) -> None:
+    shape, window, strides, padding, dilations = case
+    x, axes = real(*shape, dtype=dtype), len(shape) - 2
+    window = window if isinstance(window, tuple) else (window,) * axes
+
+    def function(x: Any) -> list[Any]:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.nn.pool(x, window, "AVG", [strides] * axes, padding, dilations=[dilations] * axes)
+                loss = y * y * y
+            slope = tape.gradient(loss, x)
+            moved = slope * x
+        return [y, slope, outer.gradient(moved, x)]
+
+    if shape[-1] == 1:
+        want, found = function(tf.constant(x)), tf.function(function, jit_compile=True)(tf.constant(x))
+        for a, b in zip(found, want, strict=True):
+            assert_same_bits(a.numpy(), b.numpy())
+    else:
+        assert ROUTINE in kinds(same(function, [x]))
+        if dtype == np.float32:
+            same(function, [x], [(None, *[None] * (len(shape) - 2), shape[-1])])
+
+
+def test_narrow_convolutions_and_products_are_rows() -> None:
+    x, kernel, w = real(2, 6, 6, 3), real(3, 3, 3, 4), real(4, 5)
+    for dtype in ("float16", "bfloat16"):
+
+        def function(x: Any, kernel: Any, w: Any, dtype: str = dtype) -> list[Any]:
+            x, kernel, w = tf.cast(x, dtype), tf.cast(kernel, dtype), tf.cast(w, dtype)
+            with tf.GradientTape() as tape:
+                tape.watch((x, kernel, w))
+                y = tf.nn.relu(tf.nn.convolution(x, kernel, 1, "SAME")) @ w
+                loss = y * y
+            return [tf.cast(each, "float32") for each in (y, *tape.gradient(loss, (x, kernel, w)))]
+
+        same(function, [x, kernel, w])
+
+
+def test_rounds_with_means_are_native() -> None:
+    def function(x: Any, n: Any) -> list[Any]:
+        def step(i: Any, x: Any) -> Any:
+            y = tf.nn.avg_pool2d(x, 3, 1, "SAME")
+            return i + 1, x * 0.5 + y
+
+        return [tf.while_loop(lambda i, _: i < n, step, (tf.constant(0), x))[1]]
+
+    assert {REPEAT, ROUTINE} <= kinds(same(function, [real(2, 6, 6, 3), np.int32(5)]))

@@ -167,3 +167,95 @@ def test_every_form_has_steps_here() -> None:
         assert ufuncs.has(Applied(np.multiply, as_dtype(dtype)), (dtype,))
         assert not ufuncs.has(Applied(np.logaddexp, as_dtype(dtype)), (dtype, dtype))
     assert not transforming.has(Transformed("fft", 4), "complex64")
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_sums_products_and_selections_are_rows(dtype: str) -> None:
+    x, y, v = number(5, 4, 6, dtype=dtype), number(6, 3, dtype=dtype), number(6, dtype=dtype)
+    zeros = tf.where(tf.math.real(x) > 0.5, x, tf.constant(-0.0, dtype))
+
+    def f(x: Any, y: Any, v: Any, zeros: Any) -> Any:
+        sums = [tf.reduce_sum(x, axes) for axes in (0, 1, 2, [0, 1], [0, 2], [1, 2], None)]
+        sums += [tf.reduce_sum(zeros, 1, keepdims=True), tf.reduce_prod(x, 1), tf.reduce_mean(x, [0, 2])]
+        products = [
+            x @ y,
+            tf.matmul(x, x, adjoint_b=True),
+            tf.matmul(y, x[0], transpose_a=True, transpose_b=True),
+        ]
+        products += [tf.linalg.matvec(x, v), tf.einsum("i,jki->jk", v, x), tf.tensordot(v, v, 1)]
+        is_large = tf.math.real(x) > 0.0
+        chosen = [
+            tf.where(is_large, x, v),
+            tf.where(is_large[:, :, :1], v, x),
+            tf.where(is_large, x, zeros[0]),
+        ]
+        casts = [
+            tf.cast(tf.math.real(x), dtype),
+            tf.cast(is_large, dtype),
+            tf.cast(x, COMPLEX[dtype == "complex64"]),
+        ]
+        casts += [tf.cast(tf.cast(tf.math.real(x) * 1e3, kind), dtype) for kind in ("int32", "int64")]
+        return sums, products, chosen, casts
+
+    is_native(f, x, y, v, zeros)
+    is_native(lambda x: (tf.reduce_sum(x[:0], 0), tf.reduce_prod(x[:0], 0), x[0, :, :0] @ x[1, :0]), x)
+
+
+def test_derivatives_of_functions_in_several_steps_are_rows() -> None:
+    x = tf.concat([number(3, 7), tf.zeros([1, 7], "complex64")], 0)
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = (
+                tf.tanh(x)
+                + tf.sigmoid(x) * 0.0
+                + tf.math.divide_no_nan(x, x * x)
+                + tf.math.multiply_no_nan(x, x)
+            )
+            loss = tf.reduce_sum(tf.abs(y) ** 2.0)
+        return tape.gradient(loss, x)
+
+    compiled = tf.function(slope, jit_compile=True)
+    np.testing.assert_allclose(compiled(x), slope(x), rtol=1e-5, atol=1e-6)
+    units = explain(compiled)(x).units
+    assert all(
+        f"host: {name}" not in units for name in ("tanh_grad", "mul_zero", "divide_no_nan", "multiply_no_nan")
+    )
+
+
+def test_a_loop_of_sums_and_products_is_native() -> None:
+    h, psi = number(6, 6), number(6)
+
+    def f(h: Any, psi: Any) -> Any:
+        total = tf.zeros([6])
+        for k in tf.range(7):
+            psi = tf.where(tf.abs(psi) > 0.2, tf.linalg.matvec(h, psi) * 0.1, psi)
+            psi = psi + tf.cast(
+                tf.reduce_sum(tf.reshape(psi, [2, 3]), 0, keepdims=True)[0, 0] * 0.0, psi.dtype
+            )
+            total = total + tf.math.real(psi) * tf.cast(k, tf.float32)
+        return total, psi
+
+    assert "repeat" in explain(is_native(f, h, psi))(h, psi).units
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_products_of_integers_are_rows(dtype: str) -> None:
+    a = tf.constant(_rng.integers(0, 99, (3, 4, 5)).astype(dtype))
+    b = tf.constant(_rng.integers(0, 99, (5, 2)).astype(dtype))
+    is_native(
+        lambda a, b: (
+            a @ b,
+            tf.matmul(a, a, transpose_b=True),
+            tf.matmul(b, a[0], transpose_a=True, transpose_b=True),
+        ),
+        a,
+        b,
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
+def test_matrices_of_a_diagonal_are_rows(dtype: str) -> None:
+    x = tf.cast(tf.reshape(tf.range(24.0), [2, 3, 4]), dtype)
+    is_native(lambda x: (tf.linalg.diag(x), tf.linalg.diag(x[0, 0]), tf.linalg.diag(tf.transpose(x))), x)

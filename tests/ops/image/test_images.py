@@ -236,3 +236,29 @@ def test_a_contrast_has_one_factor():
     for factor in (np.ones(3), np.ones([1])):
         with pytest.raises(ValueError, match=r"^adjust_contrast: contrast_factor must be scalar, got shape"):
             tf.image.adjust_contrast(np.ones((2, 3, 3, 3), np.float32), factor)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_search_for_boxes_takes_thresholds_that_are_known_only_at_run_time(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    boxes = tf.constant(rng.uniform(0, 3, (60, 4)), dtype)
+    scores = tf.constant(np.round(rng.uniform(0, 1, 60), 1), dtype)  # with equal ones
+    find = tf.image.non_max_suppression_with_scores
+    traced = tf.function(lambda m, o, s: find(boxes, scores, m, o, s))
+    overlaps = tf.constant(rng.uniform(0, 1, (60, 60)), dtype)
+    by_overlaps = tf.function(
+        lambda m, o, s: tf.image.non_max_suppression_overlaps(overlaps, scores, m, o, s)
+    )
+    soft = tf.function(lambda m: find(boxes, scores, m, 1.0, 0.2, 0.5))
+    for most, overlap, lowest in ((5, 0.2, 0.3), (60, 0.0, -1.0), (100, 0.6, 0.5), (0, 1.0, 0.0)):
+        given = tf.constant(most), tf.constant(overlap, dtype), tf.constant(lowest, dtype)
+        for found, want in zip(traced(*given), find(boxes, scores, most, overlap, lowest), strict=True):
+            np.testing.assert_array_equal(found, want)
+        want = tf.image.non_max_suppression_overlaps(overlaps, scores, most, overlap, lowest)
+        np.testing.assert_array_equal(by_overlaps(*given), want)
+        for found, want in zip(soft(given[0]), find(boxes, scores, most, 1.0, 0.2, 0.5), strict=True):
+            np.testing.assert_array_equal(found, want)
+    with pytest.raises(ValueError, match=r"iou_threshold is 1\.5; it must be in"):
+        traced(tf.constant(3), tf.constant(1.5, dtype), tf.constant(0.0, dtype))
+    with pytest.raises(ValueError, match="soft_nms_sigma, and a score_threshold beside it, must be known"):
+        tf.function(lambda s: find(boxes, scores, 3, 0.5, s, 0.5))(tf.constant(0.0, dtype))

@@ -53,6 +53,48 @@ def train_pair(tf: Any, net: Any, optimizer: Any, count: int) -> None:
         optimizer.apply_gradients(zip(tape.gradient(loss, [net.m, net.v]), [net.m, net.v], strict=True))
 
 
+def model_of_blocks(keras: Any, deep: bool) -> Any:
+    """A model whose layers are private attributes, in lists and dicts, under two names, and in blocks; with a weight of its own.
+
+    Args:
+      deep: Whether a list is inside of a list.
+    """
+    layers = keras.layers
+
+    class Block(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self._first = layers.Dense(3)
+            self.two = [layers.Dense(3), layers.Dense(3)]
+            self.again = self.two[1]
+            self.table = {"b": layers.Dense(3)}
+
+        def call(self, x: Any) -> Any:
+            return self.table["b"](self.two[1](self.two[0](self._first(x))))
+
+    class Model(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self._one = layers.Dense(2)
+            self.pair = [layers.Dense(2), [layers.Dense(2)] if deep else layers.Dense(2)]
+            self._blocks = [Block(), Block()]
+            self.net = keras.Sequential([layers.Dense(3), layers.Dense(2)])
+            self.Last = layers.Dense(1)
+            self.scale = self.add_weight(shape=(1,), initializer="ones", name="scale")
+
+        def call(self, x: Any) -> Any:
+            x = self.pair[0](self._one(x))
+            x = (self.pair[1][0] if deep else self.pair[1])(x)
+            for block in self._blocks:
+                x = block(x)
+            return self.Last(self.net(x)) * self.scale
+
+    return Model()
+
+
+POINTS = [[1.0, 2.0], [-3.0, 0.5]]
+
+
 class Program:
     """One run of all cases on one library."""
 

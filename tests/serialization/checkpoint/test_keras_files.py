@@ -18,6 +18,7 @@ from serialization.errors import CorruptModelError, LimitExceededError, LoadErro
 from serialization.hdf5 import File
 from serialization.hdf5.cursor import Cursor
 from serialization.wire.limits import Limits
+from tests.serialization.checkpoint.cases import POINTS, model_of_blocks
 from tests.serialization.checkpoint.foreign import (
     DATA,
     EXPECTED,
@@ -90,7 +91,7 @@ def test_models_of_keras_2_give_the_same_outputs():
             x = self.blocks[1][0](self.blocks[0](self.table["a"](x)))
             return self.table["b"](self.last(x))
 
-    points = np.array([[1.0, 2.0], [-3.0, 0.5]], np.float32)
+    points = np.array(POINTS, np.float32)
     of_lists, of_compiled = EXPECTED["models_of_keras_2"]
     net = built(Lists())
     net.load_weights(place("lists_of_keras_2.h5"))
@@ -98,6 +99,25 @@ def test_models_of_keras_2_give_the_same_outputs():
     net = built(tf.keras.Sequential([layers.Dense(2), layers.Dense(1)]))
     net.load_weights(place("compiled_of_keras_2.keras"))
     close(net(points), of_compiled, 1e-6)
+
+
+@pytest.mark.parametrize("name", EXPECTED["blocks"])
+def test_a_model_of_blocks_gives_the_same_outputs(name):
+    net = model_of_blocks(tf.keras, deep="keras_2" not in name)
+    points = np.array(POINTS, np.float32)
+    net(points)
+    net.load_weights(place(name))
+    close(net(points), EXPECTED["blocks"][name], 1e-5)
+
+
+def test_a_weight_to_which_no_path_leads_is_told():
+    net = model_of_blocks(tf.keras, deep=False)
+    net(tf.zeros([1, 2]))
+    extra = tf.keras.layers.Dense(1)
+    extra(tf.zeros([1, 1]))
+    net.more = [[extra]]  # a list in a list, which Keras 2 passes over
+    with pytest.raises(ValueError, match=r"load_weights: 2 weights (.*\n.*)*nothing in the file"):
+        net.load_weights(place("blocks_of_keras_2.weights.h5"))
 
 
 @pytest.mark.parametrize("kind", [Model, Mixed])

@@ -163,8 +163,27 @@ def test_names_without_objects():
     reader = tf.train.load_checkpoint(place("by_name"))
     assert reader.get_tensor("scope/w").tolist() == [1.0, 2.0]
     assert reader.get_tensor("sliced").tolist() == [[1.0, 1.0]] * 4
-    with pytest.raises(UnsupportedModelError, match=r"by_name: it has no object graph.*load_checkpoint"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"by_name: it has no object graph.*'scope/w'.*load_checkpoint"
+    ):
         tf.train.Checkpoint(w=tf.Variable([0.0, 0.0])).restore(place("by_name"))
+
+
+def test_variables_of_these_names_take_values_without_objects():
+    net = tf.Module()
+    with tf.name_scope("scope"):
+        net.weight = tf.Variable([0.0, 0.0], name="w")
+    net.parts = [tf.Variable(tf.zeros([4, 2]), name="sliced")]
+    for restored in (tf.train.Checkpoint(net), tf.train.Checkpoint(net=net)):
+        net.weight.assign([0.0, 0.0])
+        restored.restore(place("by_name")).assert_consumed().assert_nontrivial_match()
+        assert (net.weight.numpy().tolist(), net.parts[0].numpy().tolist()) == ([1.0, 2.0], [[1.0, 1.0]] * 4)
+    net.other = tf.Variable(1.0, name="other")
+    status = tf.train.Checkpoint(net).read(place("by_name"))
+    with pytest.raises(AssertionError, match=r"Found 1 Python objects .*\n.*named 'other:0'"):
+        status.assert_existing_objects_matched()
+    with pytest.raises(ValueError, match="Received incompatible tensor with shape"):
+        tf.train.Checkpoint(w=tf.Variable([0.0], name="scope/w")).restore(place("by_name"))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -353,6 +353,21 @@ def test_a_model_saved_over_the_one_it_was_loaded_from(tmp_path):
 # 8.3, 8.4, 8.21: traces and calls
 
 
+def test_a_function_of_a_shape_is_called_with_a_shape_again():
+    f = gd.function(lambda x, shape: x * float(shape.rank))
+    f(gd.constant(2.0), gd.TensorShape([None, 5]))
+    loaded = reloaded(module(f=f), 2)
+    assert float(loaded.f(gd.constant(3.0), gd.TensorShape([None, 5]))) == 6.0
+    with pytest.raises(ValueError, match="Could not find matching"):
+        loaded.f(gd.constant(3.0), gd.TensorShape([None, 4]))
+    f = gd.function(lambda x, shape: x)
+    f(gd.constant(2.0), gd.TensorShape(None))
+    with pytest.warns(UserWarning, match="a trace for a TensorShape of unknown rank as argument"):
+        loaded = reloaded(module(f=f))
+    with pytest.raises(ValueError, match="only called with arguments that a file cannot hold"):
+        loaded.f(gd.constant(2.0), gd.TensorShape(None))
+
+
 def test_functions_bring_the_traces_made_before():
     f = gd.function(lambda x: x * 2.0)
     f(gd.constant(1.0))

@@ -12,7 +12,7 @@ The modules by subject:
     steps of plans        movement, indexing, placing, ordering, drawing, calls, branch, repeat, growing
     matrices              lapack, factorising
     functions of arrays   mapping
-    NumPy's own loops     numpy_loops, ufuncs, transforming
+    NumPy's own loops     numpy_loops, ufuncs, combining, transforming
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
                           convolving_few, convolving_sizes, convolved
     text into code        native

@@ -6,14 +6,15 @@ Filters are copied to the workspace where rows want them elsewhere or turned aro
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphad.compiler.backend import FIRST, RESULT, SECOND, WORK, Part
-from graphad.compiler.cpu.runtime import blas, convolving, movement
+from graphad.compiler.cpu.runtime import blas, convolving, movement, numpy_loops, ufuncs
 from graphad.compiler.cpu.runtime import convolving_text as t
 from graphad.compiler.cpu.runtime.convolving import Rows
 from graphad.compiler.cpu.runtime.convolving_sizes import Sizes
@@ -21,6 +22,7 @@ from graphad.compiler.rows import Step
 from graphad.kernels.forms import Convolved
 
 Shape = Sequence[int]
+_MOST_BLOCKS = 64  # of equal counts, each filled in by a step
 _THREADS = 4  # for which work is divided: the workspace must not depend on a setting that may change
 
 
@@ -41,6 +43,8 @@ def steps(form: Convolved, dtype: str, shapes: Sequence[Shape], is_shared: bool)
         image, kernel, _ = form.parts([tuple(shape) for shape in shapes])
         s = convolving.sizes_for(form.windows, image, kernel)
         return None if s is None or s.times > 1 else _MADE[form.way](s, kernel, dtype, threads)
+    if form.way in ("means", "of_means"):
+        return _means(form, dtype, shapes, threads)
     x = tuple(shapes[0])
     s = convolving.pool_sizes_for(form.windows.near(x), x)
     if s is None:
@@ -152,3 +156,110 @@ def _filters(s: Sizes, kernel: Shape, dtype: str, threads: int) -> Steps:
 
 
 _MADE = {"values": _values, "images": _images, "filters": _filters}
+
+
+def has_means(dtype: str) -> bool:
+    """Whether NumPy's loop is found that divides sums by counts."""
+    return _quotients(dtype) is not None
+
+
+def _quotients(dtype: str) -> tuple[int, int] | None:
+    char = np.dtype(dtype).char
+    return numpy_loops.find(np.divide, f"{char}{char}->{char}")
+
+
+def _means(form: Convolved, dtype: str, shapes: Sequence[Shape], threads: int) -> Steps | None:
+    """Sums of windows are a convolution with ones, one filter for each channel; eager calls compute them so too."""
+    spreads = form.way == "of_means"
+    image, given = [tuple(shape) for shape in (shapes[::-1] if spreads else shapes)]
+    channels, kind = image[-1], np.dtype(dtype)
+    if channels < 2 or 0 in image or 0 in given:  # of one channel eager calls add otherwise
+        return None
+    op = form.windows.near(image)
+    kernel = (*op.window, 1, channels)
+    s = convolving.sizes_for(op, image, kernel)
+    if s is None or s.times > 1:
+        return None
+    counts = op.divisors(image, kind)
+    ones = _filled(kind.type(1), (math.prod(kernel),), (kind.itemsize,), 0)
+    parts, end = [ones], _behind(0, math.prod(kernel), kind)
+    if np.ndim(counts):
+        fills = _counted(counts.reshape(counts.shape[1:-1]), kind, end)
+        if fills is None:
+            return None
+        parts += fills
+    at_counts, end = end, _behind(end, np.size(counts) if np.ndim(counts) else 0, kind)
+    if not spreads:
+        made = _MADE["values"](s, kernel, dtype, threads)
+        where = {SECOND: (WORK, 0), WORK: (WORK, end)}
+        quotient = _divided(given, counts, kind, (RESULT, 0), at_counts)
+        return Steps([*parts, *_elsewhere(made.parts, where), quotient], end + made.workspace)
+    start, end = end, _behind(end, math.prod(given), kind)
+    made = _MADE["images"](s, kernel, dtype, threads)
+    where = {FIRST: (WORK, start), SECOND: (WORK, 0), WORK: (WORK, end)}
+    quotient = _divided(given, counts, kind, (FIRST, 0), at_counts, (WORK, start))
+    return Steps([*parts, quotient, *_elsewhere(made.parts, where)], end + made.workspace)
+
+
+def _behind(start: int, count: int, kind: np.dtype[Any]) -> int:
+    """Where the workspace goes on behind so many numbers."""
+    return start + -(-count * kind.itemsize // 64) * 64
+
+
+def _filled(value: Any, shape: Shape, strides: Shape, at: int) -> Part:
+    words = movement.fill_words(value, shape, strides)
+    return Part(Step(movement.fill_kernel(value.itemsize), words, (movement.TARGET,)), ((WORK, at),))
+
+
+def _counted(counts: np.ndarray, kind: np.dtype[Any], at: int) -> list[Part] | None:
+    """Steps that fill the counts in, a block of equal ones each; None for too many blocks."""
+    bounds = []
+    for axis in range(counts.ndim):
+        rows = np.moveaxis(counts, axis, 0).reshape(counts.shape[axis], -1)
+        changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+        bounds.append([0, *changes.tolist(), counts.shape[axis]])
+    if math.prod(len(each) - 1 for each in bounds) > _MOST_BLOCKS:
+        return None
+    found = []
+    for block in itertools.product(*[itertools.pairwise(each) for each in bounds]):
+        first = tuple([low for low, _ in block])
+        offset = sum(low * stride for low, stride in zip(first, counts.strides, strict=True))
+        found.append(
+            _filled(
+                kind.type(counts[first]), [high - low for low, high in block], counts.strides, at + offset
+            )
+        )
+    return found
+
+
+def _divided(
+    shape: Shape, counts: Any, kind: np.dtype[Any], x: Place, at: int, into: Place | None = None
+) -> Part:
+    """The step that divides sums [batch, places..., channels] by the counts of the places, in place unless `into` another one."""
+    loop = _quotients(kind.name)
+    assert loop is not None  # as `has_means` has seen
+    size, into = kind.itemsize, into or x
+    if not np.ndim(counts):
+        made = ufuncs.step(
+            loop, (1, 1), [0] * 3, [0] * 3, [math.prod(shape)], [size, 0, size], np.asarray(counts, kind), 1
+        )
+        return Part(made, (x, into))
+    batch, channels = shape[0], shape[-1]
+    places = math.prod(shape[1:-1])
+    outer = [places * channels * size, 0, places * channels * size]
+    along, within = [channels * size, size, channels * size], [size, 0, size]
+    middle, inner = (places, along), (channels, within)
+    if places > channels:  # fewer calls of longer loops
+        middle, inner = inner, middle
+    made = ufuncs.step(loop, (batch, middle[0]), outer, middle[1], [inner[0]], inner[1])
+    return Part(made, (x, (WORK, at), into))
+
+
+def _elsewhere(parts: Sequence[Part], where: dict[int, Place]) -> list[Part]:
+    """The same steps with some of their places elsewhere."""
+
+    def moved(place: Place) -> Place:
+        there, begin = where.get(place[0], (place[0], 0))
+        return there, begin + place[1]
+
+    return [part._replace(places=tuple(map(moved, part.places))) for part in parts]

@@ -142,7 +142,8 @@ def has(form: Placed, dtypes: Sequence[str]) -> bool:
     dtype = as_dtype(dtypes[0])
     if dtype.numpy.hasobject or dtype.itemsize not in movement.SIZES:
         return False
-    return sum(type(each) is tuple and each[0] != "fixed" for each in form.bounds) <= MOST_BOUNDS
+    known = [each for each in form.bounds if type(each) is not tuple or each[0] == "fixed"]
+    return len(form.bounds) - len(known) <= MOST_BOUNDS
 
 
 def parts(form: Placed, dtypes: Sequence[str], shapes: Sequence[Sequence[int]]) -> list[Part]:

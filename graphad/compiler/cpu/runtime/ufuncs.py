@@ -7,20 +7,21 @@ has the bits of the eager op. Parts of complex numbers are copied.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.backend import FIRST, RESULT, SECOND, Part
+from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, Part
 from graphad.compiler.cpu.runtime import blas, movement, native, numpy_loops
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.forms import Applied
 from graphad.kernels.sites import row_strides
 
-MOST_OPERANDS, MOST_SIZES, MOST_STEPS = 3, 3, 5
+MOST_OPERANDS, MOST_SIZES, MOST_STEPS = 3, 4, 9
 # words of the step: a loop, its data, how often it is called along two axes, a number; then operands, one of address 0 being that
 # number; the steps of each along these axes; what the loop is given, the count and the core sizes, and the steps for these
 LOOP, DATA, OUTER, MIDDLE, NUMBER = range(5)
@@ -98,8 +99,10 @@ def _loop(form: Applied, dtypes: Sequence[str]) -> tuple[int, int] | None:
 def has(form: Applied, dtypes: tuple[str, ...]) -> bool:
     """Whether there is a step for operands of these dtypes, with the bits of the ufunc; a few numbers are tried."""
     dtypes = (*dtypes, form.dtype.name)
-    if any(as_dtype(dtype).numpy.kind not in "fcb" for dtype in dtypes):
+    if any(as_dtype(dtype).numpy.kind not in "fcbiu" for dtype in dtypes):
         return False
+    if form.fn == "cast":
+        return all(dtype in _REAL or dtype in _COMPLEX for dtype in dtypes)
     if isinstance(form.fn, str):
         return True
     if len(dtypes) > MOST_OPERANDS or _loop(form, dtypes) is None:
@@ -131,12 +134,18 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
         return []
     itemsizes = [as_dtype(dtype).itemsize for dtype in dtypes]
     strides = [_broadcast(given, shape, size) for given, size in zip(shapes, itemsizes, strict=True)]
+    if form.fn == "cast":
+        words = [0, 0, math.prod(shape)]
+        cast = Step(_chosen_kernels()[_cast_name(*dtypes)], words, (0, 1))
+        return [Part(cast, ((FIRST, 0), (RESULT, 0)))]
+    if form.fn == "select":
+        return _selected(shape, strides, itemsizes[-1])
     if isinstance(form.fn, str):
         return _copied(form.fn, shape, strides, itemsizes)
     if not shape or (form.fn is np.power and not shapes[1]):
         return None  # eager numbers have an arithmetic of their own, and powers to one number have ways of their own
     # One number is walked as an array, as NumPy does.
-    axes = _collapsed(shape, strides) or [(1, tuple(itemsizes))]
+    axes = collapsed(shape, strides) or [(1, tuple(itemsizes))]
     if len(axes) > 3:
         return None
     (outer, o), (middle, m), (count, n) = [(1, (0,) * len(dtypes))] * (3 - len(axes)) + axes
@@ -151,12 +160,16 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
 
 def _broadcast(given: Sequence[int], shape: Sequence[int], itemsize: int) -> list[int]:
     """The strides in bytes of an array in C order, spread over a shape."""
-    own = [stride * itemsize for stride in row_strides(given)]
-    own = [0 if n == 1 else stride for n, stride in zip(given, own, strict=True)]
+    return spread(given, [stride * itemsize for stride in row_strides(given)], shape)
+
+
+def spread(given: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """The strides of axes of these sizes, broadcast to a shape."""
+    own = [0 if n == 1 else stride for n, stride in zip(given, strides, strict=True)]
     return [0] * (len(shape) - len(given)) + own
 
 
-def _collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[tuple[int, tuple[int, ...]]]:
+def collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[tuple[int, tuple[int, ...]]]:
     """The axes of a walk, each with the steps of all operands; neighbours that are one walk for all are one axis."""
     found: list[tuple[int, tuple[int, ...]]] = []
     for n, *steps in zip(shape, *strides, strict=True):
@@ -167,6 +180,89 @@ def _collapsed(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[t
         else:
             found.append((n, tuple(steps)))
     return found
+
+
+# what casts to complex numbers have code for: the types in memory of real numbers, and of the parts of complex ones
+_REAL = {"bool": "i8", "int32": "i32", "int64": "i64", "float32": "float", "float64": "double"}
+_COMPLEX = {"complex64": "float", "complex128": "double"}
+
+
+def _cast_name(source: str, target: str) -> str:
+    return f"graphad_cast_{source}_{target}"
+
+
+def _cast(source: str, target: str) -> str:
+    """So many numbers as complex ones: words are source, target, count."""
+    f = Function(f"i32 @{_cast_name(source, target)}(ptr %ret, ptr %exc, i64 %block)")
+    w = f.emit("inttoptr i64 %block to ptr")
+    to, is_real = _COMPLEX[target], source in _REAL
+    kind = _REAL[source] if is_real else _COMPLEX[source]
+    come, into = f.pointer(w, 0), f.pointer(w, 1)
+    count = f.word(w, 2)
+    with f.loop(0, count if is_real else f.emit(f"mul i64 {count}, 2")) as k:
+        value = f.emit(f"load {kind}, ptr {f.at(come, k, kind)}")
+        if kind[0] == "i":
+            value = f.emit(f"sitofp {kind} {value} to {to}")
+        elif kind != to:
+            value = f.emit(f"{'fpext' if to == 'double' else 'fptrunc'} {kind} {value} to {to}")
+        place = f.at(into, f.emit(f"mul i64 {k}, 2") if is_real else k, to)
+        f.do(f"store {to} {value}, ptr {place}")
+        if is_real:
+            f.do(f"store {to} 0.0, ptr {f.at(place, 1, to)}")
+    f.ret(0)
+    return f.text()
+
+
+# words of a selection: condition, two operands, result, three extents, and three strides in bytes of each
+_S_OPERANDS, _S_EXTENTS, _S_STRIDES = 0, 4, 7
+
+
+def _select(size: int) -> str:
+    f = Function(f"i32 @graphad_select{size}(ptr %ret, ptr %exc, i64 %block)")
+    w = f.emit("inttoptr i64 %block to ptr")
+    kind = {8: "i64", 16: "<2 x i64>"}[size]
+
+    def descend(depth: int, places: list[str]) -> None:
+        if depth < 3:
+            steps = [f.word(w, _S_STRIDES + 3 * n + depth) for n in range(4)]
+            with f.loop(0, f.word(w, _S_EXTENTS + depth)) as i:
+                moved = [f.emit(f"mul i64 {i}, {step}") for step in steps]
+                descend(depth + 1, [f.at(p, by, "i8") for p, by in zip(places, moved, strict=True)])
+            return
+        is_first = f.test("ne", f.emit(f"load i8, ptr {places[0]}"), 0, "i8")
+        come = f.emit(f"select i1 {is_first}, ptr {places[1]}, ptr {places[2]}")
+        f.do(f"store {kind} {f.emit(f'load {kind}, ptr {come}, align 1')}, ptr {places[3]}, align 1")
+
+    descend(0, [f.pointer(w, n) for n in range(4)])
+    f.ret(0)
+    return f.text()
+
+
+_PAIRS = [(source, target) for source in (*_REAL, *_COMPLEX) for target in _COMPLEX]
+
+
+def _chosen_text() -> str:
+    return "\n".join([*[_cast(*pair) for pair in _PAIRS], _select(8), _select(16)])
+
+
+@functools.lru_cache(maxsize=1)
+def _chosen_kernels() -> dict[str, int]:
+    names = [*[_cast_name(*pair) for pair in _PAIRS], "graphad_select8", "graphad_select16"]
+    return native.printed(_chosen_text, symbols=names)
+
+
+def _selected(shape: Sequence[int], strides: Sequence[Sequence[int]], size: int) -> list[Part] | None:
+    axes = collapsed(shape, strides)
+    if len(axes) > 3:
+        return None
+    axes = [(1, (0, 0, 0, 0))] * (3 - len(axes)) + axes
+    words = [0] * (_S_STRIDES + 12)
+    for d, (extent, steps) in enumerate(axes):
+        words[_S_EXTENTS + d] = extent
+        for n, step in enumerate(steps):
+            words[_S_STRIDES + 3 * n + d] = step
+    chosen = Step(_chosen_kernels()[f"graphad_select{size}"], words, (0, 1, 2, 3))
+    return [Part(chosen, ((FIRST, 0), (SECOND, 0), (THIRD, 0), (RESULT, 0)))]
 
 
 def _copied(

@@ -334,8 +334,27 @@ def models_of_keras_2() -> Any:
     made.compile("adam", "mse", metrics=["mae"])
     made.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
     made.save(place("compiled_of_keras_2.keras"))
-    points = np.array([[1.0, 2.0], [-3.0, 0.5]], np.float32)
+    points = np.array(cases.POINTS, np.float32)
     return [net(points).numpy().tolist(), made(points).numpy().tolist()]
+
+
+def blocks() -> Any:
+    """The same model of Keras 3 and of Keras 2, which visit attributes in other orders."""
+    import tf_keras
+
+    results, points = {}, np.array(cases.POINTS, np.float32)
+    for name, library, forms in (
+        ("blocks", keras, ["weights.h5"]),
+        ("blocks_of_keras_2", tf_keras, ["weights.h5", "h5"]),
+    ):
+        library.utils.set_random_seed(7)
+        net = cases.model_of_blocks(library, deep=library is keras)
+        net(points)
+        net.set_weights([x + 0.25 for x in net.get_weights()])
+        for form in forms:
+            net.save_weights(place(f"{name}.{form}"))
+            results[f"{name}.{form}"] = net(points).numpy().tolist()
+    return results
 
 
 def cut() -> None:
@@ -382,6 +401,7 @@ def main() -> None:
         "steps": steps(),
         "keras_2": keras_2(),
         "models_of_keras_2": models_of_keras_2(),
+        "blocks": blocks(),
         "bfloat16": bfloat16(),
     }
     cut()
