@@ -247,16 +247,14 @@ def _beside(x: Tensor, before: int, after: int) -> Tensor:
     return pad(x, [[0, 0]] * (len(ranked(x.dims)) - 2) + [[before, after], [0, 0]])
 
 
-def _times_tridiagonal(upper: Array, middle: Array, lower: Array, x: Array) -> Array | None:
+def _times_tridiagonal(upper: Any, middle: Any, lower: Any, x: Any) -> Any:
     """The steps of `tridiagonal_matmul`; None where batches are repeated."""
-    above: Array = upper[_BUT_LAST] * x[_BUT_FIRST]
-    total: Array = middle * x
-    below = lower[_BUT_FIRST] * x[_BUT_LAST]
-    if not total.size or not above.shape[:-2] == total.shape[:-2] == below.shape[:-2]:
+    if not x.size or any(row.shape[:-1] != x.shape[:-1] for row in (upper, middle, lower)):
         return None
-    total[_BUT_LAST] += above
+    total = middle * x
+    total[_BUT_LAST] += upper[_BUT_LAST] * x[_BUT_FIRST]
     total[..., -1:, :] += 0  # as to what is padded: of zeros the sum is 0.0, whatever their sign
-    total[_BUT_FIRST] += below
+    total[_BUT_FIRST] += lower[_BUT_FIRST] * x[_BUT_LAST]
     total[..., :1, :] += 0
     return total
 

@@ -1,11 +1,12 @@
 """Every public function that computes, at once on some 1e5 elements: beside NumPy or SciPy, TensorFlow and PyTorch, and its
 gradient beside its value.
 
-    python -m tests.benchmarks.speed [--only TEXT] [--dtype float64] [--turns 4] [--write]
+    python -m tests.benchmarks.speed [--only TEXT] [--dtype float64] [--turns 4] [--write | --replace]
         [--without-peers | --tensorflow PYTHON --torch PYTHON]
 
 PYTHON is an interpreter that has the library, where it is not this one. Each library is a process of its own with one thread; for
-each row they take turns, and the least processor time of each counts. `--write` puts the table into docs/speed.md.
+each row they take turns, and the least processor time of each counts. `--write` puts the table into docs/speed.md, `--replace`
+some rows.
 """
 
 from __future__ import annotations
@@ -255,6 +256,18 @@ def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
     PAGE.write_text(f"{head}{START}{table}{body}\n{END}{tail}", encoding="utf-8")
 
 
+def replace(found: list[tuple[Row, Times]]) -> None:
+    """Put rows that were measured once more into the table; what the page says above it is left to its next whole run."""
+    new = {f"| `{row.own}` |": line(row, times) for row, times in found}
+    head, rest = PAGE.read_text(encoding="utf-8").split(START)
+    table, tail = rest.split(END)
+    lines = [
+        next((text for start, text in new.items() if old.startswith(start)), old)
+        for old in table.splitlines()
+    ]
+    PAGE.write_text(f"{head}{START}{chr(10).join(lines)}\n{END}{tail}", encoding="utf-8")
+
+
 def machine() -> str:
     """The processor's name, as far as the system says it."""
     try:
@@ -279,6 +292,7 @@ def main() -> None:
     )
     asked.add_argument("--again", default="", help="such a file, whose rows are not measured")
     asked.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    asked.add_argument("--replace", action="store_true", help="put these rows alone into it")
     options = asked.parse_args()
     pythons = {"graphad": sys.executable, "numpy": sys.executable}
     if not options.without_peers:
@@ -314,6 +328,8 @@ def main() -> None:
             f"{name} {worker.version}" for name, worker in workers.items() if worker.is_there
         )
         write(found, versions, options.dtype)
+    if options.replace:
+        replace(found)
     for worker in workers.values():
         worker.close()
 
