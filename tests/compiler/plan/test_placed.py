@@ -249,3 +249,64 @@ def test_a_step_has_numpys_meaning_of_bounds(seed: int) -> None:
             except InternalError:
                 return  # a part that does not fit what is fixed
             assert not blas.run_parts(made, with_room | {RESULT: np.empty(larger)})
+
+
+def test_a_size_is_not_assumed_where_only_the_shape_of_a_slice_is_used() -> None:
+    """Nothing would see that the slice is clipped, as its elements are not read."""
+
+    def sizes(x: Any, i: Any) -> Any:
+        y = x[i : i + 4]
+        return tf.shape(y)[0], tf.zeros_like(y), x * tf.cast(tf.size(y), tf.float32)
+
+    def of_two(x: Any, i: Any, j: Any) -> Any:  # the other one is checked
+        return x[i : i + 4] * 2.0, tf.ones_like(x[j : j + 4]) * 3.0
+
+    def in_rounds(x: Any, i: Any) -> Any:
+        total = tf.constant(0)
+        for k in tf.range(3):
+            total += tf.size(x[i + k : i + k + 4]) * k
+        return total, x * 2.0
+
+    x = numbers(10)
+    for start in (2, 8, -2, 20, -20):
+        agrees(sizes, x, tf.constant(start))
+        agrees(of_two, x, tf.constant(1), tf.constant(start))
+        agrees(in_rounds, x, tf.constant(start))
+
+
+def test_the_shape_of_a_slice_is_checked_by_its_derivative() -> None:
+    """The derivative of a sum does not read the slice, and writes to the same place."""
+
+    def slope(x: Any, i: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(x[i : i + 4] * 3.0)
+        return tape.gradient(loss, x)
+
+    compiled = is_native(slope, numbers(10), tf.constant(2))
+    for start in (8, -2, 20):
+        agrees(compiled, numbers(10), tf.constant(start))
+
+
+def test_a_size_is_not_printed_before_the_slice_is_known_to_have_it(capfd: Any) -> None:
+    def f(x: Any, i: Any) -> Any:
+        total = tf.constant(0.0)
+        for k in tf.range(3):
+            tf.print(k, tf.shape(x[i + k : i + k + 3]), output_stream="stdout")
+            total += tf.reduce_sum(x[i + k : i + k + 3] * 2.0)
+        return total
+
+    def slope(x: Any, i: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tf.print(tf.shape(x[i : i + 4]), output_stream="stdout")
+            loss = tf.reduce_sum(x[i : i + 4])
+        return tape.gradient(loss, x)
+
+    for each in (f, slope):
+        compiled = tf.function(each, jit_compile=True)
+        for start in (1, 8, 6, -2):
+            each(numbers(10), tf.constant(start))
+            wanted = capfd.readouterr().out
+            compiled(numbers(10), tf.constant(start))
+            assert capfd.readouterr().out == wanted
