@@ -12,6 +12,7 @@ import graphad as tf
 from graphad.compiler.backend import RESULT
 from graphad.compiler.cpu.runtime import blas, placing
 from graphad.compiler.plan.executable import MOST_MISSES, Executable
+from graphad.compiler.plan.tiers import Compilation
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import Placed
 from graphad.tools.explain import explain
@@ -142,6 +143,26 @@ def test_runs_that_are_clipped_each_time_do_not_assume_sizes_for_long() -> None:
     assert all(run(i) for _ in range(3) for i in (outside, outside, inside, inside))
     assert [run(outside) for _ in range(MOST_MISSES)] == [True] * (MOST_MISSES - 1) + [False]
     assert not run(inside) and not run(outside)
+
+
+def test_a_plan_that_another_thread_gives_up_while_it_is_bound_is_not_used(monkeypatch: Any) -> None:
+    x, inside, outside = numbers(10), tf.constant(3), tf.constant(8)
+    made = Executable(trace_flat(lambda x, i: [x[i : i + 4] * 2.0], [x.spec, inside.spec]).graph)
+    bind = Compilation.bind
+
+    def late(compilation: Compilation, sizes: Any) -> Any:
+        found = bind(compilation, sizes)
+        if compilation.assumes:
+            for _ in range(MOST_MISSES):
+                made._missed(made.classes[0])
+        return found
+
+    monkeypatch.setattr(Compilation, "bind", late)
+    (found,) = made.run([x.numpy(), inside.numpy()], jit_compile=True)
+    assert found.tobytes() == (x[3:7] * 2.0).numpy().tobytes()
+    assert made.sizes_of([x.numpy(), inside.numpy()]).native is None
+    (found,) = made.run([x.numpy(), outside.numpy()], jit_compile=True)
+    assert found.tobytes() == (x[8:] * 2.0).numpy().tobytes()
 
 
 def test_places_outside_are_errors_of_the_op() -> None:
