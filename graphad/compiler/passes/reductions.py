@@ -39,7 +39,9 @@ rewrite = TABLE.rewrite
 
 @rewrite(ReduceProd, ReduceMax, ReduceMin, ReduceAll, ReduceAny)
 def reduce_over_nothing(s: Sweep, node: Node) -> Found:
-    """A reduction over axes of size 1 only is a reshape."""
+    """A reduction over axes of size 1 only is a reshape, but for a product of complex numbers: times 1 is not always the same."""
+    if node.op.op_class is ReduceProd and node.specs[0].dtype.is_complex:
+        return None
     return _over_nothing(s, node, reshaped)
 
 
