@@ -198,7 +198,16 @@ class Executable:
 
     def _chosen(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         """The outputs by the plan that there is, or by NumPy where it has no answer."""
-        sizes = self.sizes_of(values)
+        try:
+            sizes = self.sizes_of(values)
+        except GraphadError:
+            if self.place == CPU and self.graph.effects & IO:
+                from graphad.compiler.plan.refused import error_of_checks
+
+                earlier = error_of_checks(self.graph, values)
+                if earlier is not None:
+                    raise earlier from None
+            raise
         cls = sizes.size_class
         if jit_compile is False or cls.is_ragged:
             return sizes.host.run(values)
