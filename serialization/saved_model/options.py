@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from graphad.core.errors import ArgumentTypeError
-
-if TYPE_CHECKING:
-    from serialization.wire.limits import Limits
-
+from serialization.wire.limits import Limits
 
 T = TypeVar("T")
 
