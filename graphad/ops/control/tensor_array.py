@@ -8,18 +8,19 @@ beside the sizes (`varied.py`). While tracing, an array is a value: `write` retu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
-from graphad.core.tensor import VALUES
+from graphad.core.tensor import VALUES, Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
@@ -31,11 +32,6 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
 from graphad.ops.control.varied import Varied
 from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
-
 
 _CLEARED = object()
 AT_END = object()  # the index of an element that is written behind the last one
