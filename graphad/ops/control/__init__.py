@@ -1,4 +1,12 @@
 """Ops that hold sub-graphs, and the functions that make them: cond, while_loop, scan and their relatives.
 
 The package imports none of its modules: functions and tapes need `call`, few programs need the others.
+
+The modules by subject:
+
+    ops                   call, cond, loop, either, custom
+    functions             branch, while_loop, scan, tensor_array, varied
+    their graphs          parts, operands, segments, stacks, written
+    derivatives           layers, loop_layer, invariant, duals
+    rows                  rows, loop_rows
 """
