@@ -199,7 +199,8 @@ class Stacks:
             count = GROW + GROW_WORDS * len(self.slices)
             words = self._words = (ctypes.c_int64 * count).from_address(block)
         wanted, before = words[S_WANTED], words[S_CAPACITY]
-        for part in (1, 4, 16):  # never only the next slice: each time all are copied
+        part = 1
+        while True:
             count = max(before + before // part, wanted, _FIRST_BYTES // max(self._bytes, 1))
             if not words[S_USED]:
                 count = max(min(count, words[S_END]), wanted)
@@ -207,7 +208,8 @@ class Stacks:
                 arrays = self._made(count)
                 break
             except ResourceExhaustedError:
-                if part == 16:
+                part *= 4
+                if part > 16:  # never only the next slice: each time all are copied
                     self._free()  # at once, whoever keeps the error
                     raise
         for old, new in zip(self._arrays, arrays, strict=False):
