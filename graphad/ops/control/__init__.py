@@ -4,9 +4,19 @@ The package imports none of its modules: functions and tapes need `call`, few pr
 
 The modules by subject:
 
+<<<<<<< HEAD
     ops                   call, cond, loop, either, custom
     functions             branch, while_loop, scan, tensor_array, varied
     their graphs          parts, operands, segments, stacks, written
     derivatives           layers, loop_layer, invariant, duals
     rows                  rows, loop_rows
+=======
+    calls                 call, custom
+    branches              branch, cond, either
+    loops                 while_loop, scan, loop, stacks, invariant
+    arrays in them        tensor_array, varied, written
+    derivatives           layers, loop_layer, duals
+    rows of a batch       rows, loop_rows
+    for all of them       parts, operands, segments
+>>>>>>> a3
 """

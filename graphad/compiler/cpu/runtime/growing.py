@@ -200,13 +200,13 @@ class Stacks:
             words = self._words = (ctypes.c_int64 * count).from_address(block)
         wanted, before = words[S_WANTED], words[S_CAPACITY]
         part = 1
-        while True:
+        arrays: list[np.ndarray] = []
+        while not arrays:
             count = max(before + before // part, wanted, _FIRST_BYTES // max(self._bytes, 1))
             if not words[S_USED]:
                 count = max(min(count, words[S_END]), wanted)
             try:
                 arrays = self._made(count)
-                break
             except ResourceExhaustedError:
                 part *= 4
                 if part > 16:  # never only the next slice: each time all are copied
