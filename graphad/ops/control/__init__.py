@@ -4,13 +4,6 @@ The package imports none of its modules: functions and tapes need `call`, few pr
 
 The modules by subject:
 
-<<<<<<< HEAD
-    ops                   call, cond, loop, either, custom
-    functions             branch, while_loop, scan, tensor_array, varied
-    their graphs          parts, operands, segments, stacks, written
-    derivatives           layers, loop_layer, invariant, duals
-    rows                  rows, loop_rows
-=======
     calls                 call, custom
     branches              branch, cond, either
     loops                 while_loop, scan, loop, stacks, invariant
@@ -18,5 +11,4 @@ The modules by subject:
     derivatives           layers, loop_layer, duals
     rows of a batch       rows, loop_rows
     for all of them       parts, operands, segments
->>>>>>> a3
 """
