@@ -198,7 +198,8 @@ def _through(name: str) -> Callable[..., Any]:
     return method
 
 
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+__array_api_version__ = _API_VERSIONS[-1]
 METHODS: dict[str, Any] = {
     "__array_namespace__": _array_namespace,
     "to_device": _to_device,
