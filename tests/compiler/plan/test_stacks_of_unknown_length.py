@@ -424,3 +424,24 @@ def test_where_memory_is_scarce_stacks_grow_in_a_few_steps_or_are_given_back(roo
         assert not held[0]._arrays
     assert len(asked) < 30
     np.testing.assert_array_equal(collected(x, tf.constant(3)), np.arange(3.0)[:, None] * np.ones((3, 4)))
+
+
+def test_a_loop_that_ends_early_along_a_stack_of_unknown_length_leaves_zeros():
+    """Also where its room holds the slices of an earlier run."""
+    number, double = TensorSpec((), "float64"), TensorSpec((), "float64")
+    collects = trace_flat(lambda x: [x * 0.5, x], [number]).graph
+    holds = trace_flat(lambda x: [x > 1.0], [number]).graph
+    adds = trace_flat(lambda c, x: [c + x, c + x], [number, double]).graph
+    below = trace_flat(lambda c: [c < 100.0], [number]).graph
+
+    def f(x: Any) -> Any:
+        _, count, stack = bind(Loop(holds, collects, 1, 0, 0), tf.constant(1000), x)
+        total, _, sums = bind(Loop(below, adds, 1, 0, 1), count, tf.constant(0.0, tf.float64), stack)
+        return [total, sums]
+
+    executable = Executable(trace_flat(f, [number]).graph)
+    for start in (60.0, 4000.0, 60.0, 150.0, 0.5):
+        given = [np.float64(start)]
+        for found, want in zip(executable.run(given, True), executable.run(given, False), strict=True):
+            np.testing.assert_array_equal(found, want)
+    assert executable.sizes_of(given).native is not None

@@ -267,3 +267,11 @@ def test_a_product_over_an_axis_of_one_has_the_bits_of_the_eager_op(special: com
     x = tf.constant([[1.0 + 2.0j], [special]])
     found = tf.function(lambda x: tf.reduce_prod(x + x, 1), jit_compile=True)(x)
     assert found.numpy().tobytes() == tf.reduce_prod(x + x, 1).numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int32"])
+def test_a_stack_of_turned_matrices_times_one_matrix(dtype: str) -> None:
+    """Its rows are not those of one matrix."""
+    x = tf.cast(tf.reshape(tf.range(2 * 4 * 4), [2, 4, 4]), dtype)
+    y = tf.cast(tf.reshape(tf.range(4 * 3), [4, 3]) - 5, dtype)
+    is_native(lambda x, y: tf.matmul(x + x, y, transpose_a=True), x, y)
