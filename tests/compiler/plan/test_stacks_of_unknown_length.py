@@ -445,3 +445,22 @@ def test_a_loop_that_ends_early_along_a_stack_of_unknown_length_leaves_zeros():
         for found, want in zip(executable.run(given, True), executable.run(given, False), strict=True):
             np.testing.assert_array_equal(found, want)
     assert executable.sizes_of(given).native is not None
+
+
+def test_a_stack_is_not_taken_to_be_as_long_as_that_of_another_loop():
+    """A reshape to the shape of the other one fails where the lengths differ."""
+
+    def rows(x: Any, most: Any, bound: Any) -> Any:
+        holds = trace_flat(lambda x, b: [x < b], [TensorSpec((), "float64")] * 2).graph
+        collects = trace_flat(lambda x, b: [x + 1.0, x], [TensorSpec((), "float64")] * 2).graph
+        return bind(Loop(holds, collects, 1, 1, 0), most, x, bound)[2]
+
+    @tf.function(jit_compile=True)
+    def f(x: Any, most: Any, low: Any, high: Any) -> Any:
+        a, b = rows(x, most, low), rows(x, most, high)
+        return tf.reshape(a, tf.shape(b)), b * 2.0
+
+    x, most, low, high = tf.constant(0.0, tf.float64), tf.constant(9), *tf.constant([3.0, 5.0], tf.float64)
+    np.testing.assert_array_equal(f(x, most, low, low), [[0.0, 1.0, 2.0], [0.0, 2.0, 4.0]])
+    with pytest.raises(InvalidArgumentError):
+        f(x, most, low, high)
