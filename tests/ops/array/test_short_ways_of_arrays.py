@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core import bind as door
 from graphad.core.bind import bind
 from graphad.ops.array.join import Stack
 from graphad.ops.array.transpose import Reverse
+
+
+@pytest.fixture(autouse=True)
+def short_ways(monkeypatch):
+    monkeypatch.setattr(door, "VERIFY", False)  # under which the other tests run, by the long ways
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "bfloat16"])
