@@ -253,7 +253,7 @@ def test_integers_are_added_over_all_but_the_outputs_of_the_filters() -> None:
     flat, tall = np.zeros([1, 1, 1, many], np.int32), np.zeros([1, 1, many, 1], np.int32)
     assert gd.nn.conv2d(one, flat, 1, "SAME").shape == flat.shape
     assert gd.nn.conv2d_transpose(one, tall, flat.shape, 1, "SAME").shape == flat.shape
-    with pytest.raises(gd.errors.InvalidArgumentError, match="conv2d: .* too large for int32"):
+    with pytest.raises(gd.errors.InvalidArgumentError, match=r"conv2d: .* too large for int32"):
         gd.nn.conv2d(flat, tall, 1, "SAME")
-    with pytest.raises(gd.errors.InvalidArgumentError, match="conv2d_transpose: .* too large for int32"):
+    with pytest.raises(gd.errors.InvalidArgumentError, match=r"conv2d_transpose: .* too large for int32"):
         gd.nn.conv2d_transpose(flat, flat, one.shape, 1, "SAME")
