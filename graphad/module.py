@@ -225,18 +225,23 @@ class Module(Trackable):
             queue[:0] = below
 
 
-def _leaves(x: object, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _leaves(
+    x: object, path: tuple[Any, ...], around: tuple[int, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """What is in a container, with paths; a container that holds itself, being one of those `around` it, is gone into once."""
+    items: Iterable[tuple[Any, Any]]
     if isinstance(x, dict):
-        for key in sorted(x):
-            yield from _leaves(x[key], (*path, key))
+        items = [(key, x[key]) for key in sorted(x)]
     elif isinstance(x, tuple) and hasattr(x, "_fields"):
-        for key, item in zip(x._fields, x, strict=True):
-            yield from _leaves(item, (*path, key))
+        items = zip(x._fields, x, strict=True)
     elif isinstance(x, list | tuple | deque):
-        for i, item in enumerate(x):
-            yield from _leaves(item, (*path, i))
+        items = enumerate(x)
     else:
         yield path, x
+        return
+    if id(x) not in around:
+        for key, item in items:
+            yield from _leaves(item, (*path, key), (*around, id(x)))
 
 
 def parts_of(

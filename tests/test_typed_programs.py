@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -348,6 +349,33 @@ def test_every_public_function_says_what_it_gives():
         if result in ("Any", inspect.Signature.empty) and name.rpartition(".")[2] not in GIVES_ANYTHING:
             open_.append(name)
     assert open_ == []
+
+
+def methods_of(kind):
+    """The public methods and properties of a class by name."""
+    for name, value in vars(kind).items():
+        value = getattr(value, "__func__", getattr(value, "fget", value))
+        if inspect.isfunction(value) and (not name.startswith("_") or name in ("__init__", "__call__")):
+            yield name, value
+
+
+def public_classes():
+    values = (getattr(importlib.import_module(name), shown) for name in LISTS for shown in places_of(name))
+    return {id(value): value for value in values if inspect.isclass(value)}.values()
+
+
+def test_annotations_of_public_functions_and_methods_are_resolved():
+    checked = [(name, value) for name, value in public_functions() if inspect.isfunction(value)]
+    for kind in public_classes():
+        checked += [(f"{kind.__name__}.{name}", value) for name, value in methods_of(kind)]
+    unresolved = []
+    for name, value in checked:
+        try:
+            typing.get_type_hints(value)
+        except NameError as error:
+            unresolved.append(f"{name}: {error}")
+    assert len(checked) > 2000
+    assert unresolved == []
 
 
 def test_parameters_of_public_functions_are_typed():

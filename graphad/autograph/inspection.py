@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.autograph.convert import bound, converting, features_of, template_of
+from graphad.autograph.directives import Feature
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-
-if TYPE_CHECKING:
-    from graphad.autograph.directives import Feature
 
 
 def to_graph(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core import shapes, spec, tensor
 from graphad.core.dtypes import DType
 from graphad.core.shapes import Dims, TensorShape
 from graphad.core.tensor import Handle, Tensor
@@ -304,3 +305,7 @@ RateLike = TensorLike | Callable[..., Any]
 AxisLike = int | Sequence[int] | np.ndarray | np.integer[Any] | Tensor | None
 # A tensor, or lists, tuples, dicts, named tuples and dataclasses of them: type checkers cannot express unbounded nesting.
 NestLike = Any
+
+# The modules below this one name these types in annotations, where `typing.get_type_hints` looks for them.
+for _module in (shapes, spec, tensor):
+    vars(_module).update(ShapeLike=ShapeLike, DTypeLike=DTypeLike, TensorLike=TensorLike)

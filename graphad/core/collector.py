@@ -14,7 +14,7 @@ from graphad.core import forks
 
 _lock = forks.rlock()
 _depths: dict[int, int] = {}  # thread -> how many blocks it is in
-_was_on = False
+_was_on = False  # whether it goes on again once no thread is in a block
 
 
 class Held:
@@ -27,9 +27,9 @@ class Held:
         me = get_ident()
         with _lock:
             if not _depths:
-                _was_on = gc.isenabled()
-                gc.disable()
+                _was_on = _was_on or gc.isenabled()
             _depths[me] = _depths.get(me, 0) + 1
+            gc.disable()
 
     def __exit__(
         self,
@@ -39,10 +39,11 @@ class Held:
     ) -> None:
         me = get_ident()
         with _lock:
-            _depths[me] -= 1
-            if not _depths[me]:
-                del _depths[me]
-                _let_go()
+            depth = _depths.pop(me, 1) - 1
+            if depth:
+                _depths[me] = depth
+            else:
+                _turn_on()
 
 
 def settle() -> None:
@@ -57,9 +58,18 @@ def settle() -> None:
         gc.unfreeze()
 
 
-def _let_go() -> None:
+def let_go() -> None:
+    """After an interrupt, outside of all blocks of this thread: it may have come before one of them began to end."""
+    with _lock:
+        _depths.pop(get_ident(), None)
+        _turn_on()
+
+
+def _turn_on() -> None:
+    global _was_on
     if not _depths and _was_on:
         gc.enable()
+        _was_on = False
 
 
 @forks.in_child
@@ -71,7 +81,7 @@ def _keep_own() -> None:
         _depths.clear()
         if mine is not None:
             _depths[me] = mine
-        _let_go()
+        _turn_on()
 
 
 held = Held()

@@ -6,14 +6,12 @@ Row i of `values` is to be added to row indices[i] of a tensor of shape `dense_s
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from graphad.core.convert import lift_own
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import Dims
 from graphad.core.sparse import Sparse
-
-if TYPE_CHECKING:
-    from graphad.core.shapes import Dims
 
 
 class IndexedSlices(Sparse):

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from threading import get_ident
-from types import TracebackType
+from typing import TypeVar
 
 from graphad.core import forks
 
+T = TypeVar("T")
+
 
 class Turn:
-    """The right to make one thing, as a context."""
+    """The right to make one thing."""
 
     __slots__ = ("__weakref__", "_depth", "_owner")
 
@@ -27,9 +30,25 @@ class Turn:
         self._depth = 0
         _turns.add(self)
 
-    def __enter__(self) -> None:
+    def take(self, make: Callable[[], T]) -> T:
+        """What `make` gives, which is called in the turn of this thread.
+
+        Whenever an interrupt comes, the turn is given back: also before the first step of what gives it back.
+        """
+        depth = self._depth if self._owner == get_ident() else 0
+        try:
+            try:
+                self._begin()
+                return make()
+            finally:
+                self._end(depth)
+        except BaseException:
+            self._end(depth)
+            raise
+
+    def _begin(self) -> None:
         me = get_ident()
-        with _changed:
+        with _lock:
             while self._owner is not None and self._owner != me:
                 if self._leads_to(me):
                     return
@@ -41,18 +60,14 @@ class Turn:
             self._owner = me
             self._depth += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with _changed:
-            if self._owner == get_ident():  # else it was made beside another thread
-                self._depth -= 1
-                if not self._depth:
+    def _end(self, depth: int) -> None:
+        """Go back to a depth of before; nothing is done the second time, or if the thing was made beside another thread."""
+        with _lock:
+            if self._owner == get_ident():
+                self._depth = depth
+                if not depth:
+                    _changed.notify_all()  # they go on once this one has left the lock
                     self._owner = None
-                    _changed.notify_all()
 
     def _leads_to(self, thread: int) -> bool:
         """Whether the thread that has the turn waits, directly or through other threads, for a turn that `thread` has."""
@@ -67,14 +82,18 @@ class Turn:
 
 _turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 _waiting: dict[int, Turn] = {}  # thread -> the turn that it waits for
-_changed = threading.Condition(forks.rlock())
+_lock = (
+    forks.rlock()
+)  # taken itself: an interrupt may come before the first step of the `__exit__` of a condition
+_changed = threading.Condition(_lock)
 
 
 @forks.in_child
 def _keep_own() -> None:
     """In a forked child: the other threads do not exist, so their turns are free."""
-    global _changed
-    _changed = threading.Condition(forks.rlock())
+    global _lock, _changed
+    _lock = forks.rlock()
+    _changed = threading.Condition(_lock)
     _waiting.clear()
     me = get_ident()
     for turn in tuple(_turns):

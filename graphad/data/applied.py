@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.tensor import Tensor
 from graphad.data.dataset import Dataset
 from graphad.data.iterators import Elements, Optional
 from graphad.data.resumed import END, Resumed
 
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, NestLike, TensorLike
-    from graphad.core.tensor import Tensor
-
-    Transformation = Callable[[Dataset], Dataset]
+Transformation = Callable[[Dataset], Dataset]
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:

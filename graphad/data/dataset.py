@@ -10,10 +10,11 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, NestLike
 from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
@@ -49,9 +50,6 @@ from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.data.stream import traced_reduction
 from graphad.function.decorator import function
 from graphad.ops.sparse.tensor import SparseTensorSpec
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, NestLike
 
 
 class Dataset(Mixtures):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.scopes import executing_eagerly
+from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.data.elements import mapped, shown, spec_of
 from graphad.data.stream import Stream
 from graphad.eager.variable import Variable
-
-if TYPE_CHECKING:
-    from graphad.core.tensor import Tensor
 
 
 class Taken:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift, refused_by
 from graphad.core.device import along
@@ -55,7 +55,6 @@ from graphad.ops.operators import install
 from graphad.ops.state.variables import ASSIGN, READ, wrong_shape
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
     from graphad.core.arithmetic import Arithmetic
 else:
     Arithmetic = object

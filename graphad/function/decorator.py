@@ -9,6 +9,8 @@ from graphad.core.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from graphad.function.polymorphic import Function
+else:
+    Function = Callable  # what it is for `typing.get_type_hints`, which needs no class that is slow to import
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
-from graphad.core.collector import held
+from graphad.core.collector import held, let_go
 from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
 from graphad.core.errors import (
@@ -223,6 +223,8 @@ class Function(Printed, Generic[P, R]):
         except BaseException as error:  # raised on, with a traceback that ends in the user's code
             leave_traces(level)
             if not isinstance(error, Exception):
+                if trace_in_progress() is None:
+                    let_go()
                 raise
             raise for_user(error)  # noqa: B904 - it is the same error
 
@@ -333,19 +335,21 @@ class Function(Printed, Generic[P, R]):
         if found is not None:
             self._quick_calls += 1
             return found
-        with self._turn:
-            found = self._traces.get(arguments.key) or self._traces.most_specific(arguments)
-            if found is not None:
-                self._quick_calls += 1
-            else:
-                arguments = self._relaxed(arguments)
-                found = self._trace_new(arguments)
-                key = (*arguments.key, *found.pinned.values())
-                self._traces.add(key, found)
-                self._latest.append(key)
-            for slot in found.pinned:
-                pin(arguments.values[slot])
-            return found
+        return self._turn.take(functools.partial(self._found_or_traced, arguments))
+
+    def _found_or_traced(self, arguments: Arguments) -> ConcreteFunction:
+        found = self._traces.get(arguments.key) or self._traces.most_specific(arguments)
+        if found is not None:
+            self._quick_calls += 1
+        else:
+            arguments = self._relaxed(arguments)
+            found = self._trace_new(arguments)
+            key = (*arguments.key, *found.pinned.values())
+            self._traces.add(key, found)
+            self._latest.append(key)
+        for slot in found.pinned:
+            pin(arguments.values[slot])
+        return found
 
     def _explain_recursion(self, error: RecursionError) -> None:
         """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""

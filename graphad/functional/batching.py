@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ParamSpec, TypeVar
 
 from graphad.autograph.convert import converted
+from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.composites import flatten_present
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import current
 from graphad.core.nest import is_nested
 from graphad.core.refusal import check_function
 from graphad.core.shapes import format_dims
+from graphad.core.tensor import Tensor
 from graphad.functional.arguments import tensor
 from graphad.ops.array.sequence import range as arange
 from graphad.ops.array.transpose import transpose
 from graphad.vectorize.batch import BatchedTensor, BatchLevel
 from graphad.vectorize.vectorized_map import vectorized_map
 
-if TYPE_CHECKING:
-    from typing import ParamSpec, TypeVar
-
-    from graphad.core.annotations import NestLike, TensorLike
-    from graphad.core.tensor import Tensor
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 Axes = Any

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, ParamSpec, TypeVar
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import NestLike
 from graphad.core.refusal import check_function
+from graphad.core.tensor import Tensor
 from graphad.functional.arguments import (
     Argnums,
     Sources,
@@ -28,13 +29,8 @@ from graphad.gradient.recompute import recompute_grad
 from graphad.gradient.tape import GradientTape
 from graphad.ops.math.complexes import conj
 
-if TYPE_CHECKING:
-    from typing import ParamSpec, TypeVar
-
-    from graphad.core.tensor import Tensor
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def grad(

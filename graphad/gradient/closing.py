@@ -13,7 +13,7 @@ from graphad.core.frames import note_user_line
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
-from graphad.graph.ir import Graph, Node, turn_of
+from graphad.graph.ir import Graph, Node, derived_once
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
@@ -44,10 +44,7 @@ def closed_or_refused(graph: Graph) -> Graph:
     """`closed` for callers that can proceed without it. Raises: UnclosedRuleError."""
     if not any(node.op.closes_over for node in graph.nodes):
         return graph
-    with turn_of(graph):
-        if closed not in graph.derived:
-            graph.derived.setdefault(closed, _close(graph))
-        return graph.derived[closed]  # type: ignore[no-any-return]
+    return derived_once(graph, closed, lambda: _close(graph))  # type: ignore[no-any-return]
 
 
 set_closing(closed)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
+from graphad.core.annotations import NestLike, Transforms, Value
 from graphad.core.bind import bind, bind_all, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
@@ -23,7 +24,7 @@ from graphad.core.op import Op, named, output_specs
 from graphad.core.shapes import are_compatible, is_definite
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark
+from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark, Tensor
 from graphad.gradient.backward import Context, Dropped, add_bars, backward
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
@@ -38,8 +39,6 @@ from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import NestLike, Transforms, Value
-    from graphad.core.tensor import Tensor
     from graphad.gradient.backward import Entry
 
 

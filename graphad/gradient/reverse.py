@@ -17,7 +17,7 @@ from graphad.core.spec import TensorSpec
 from graphad.gradient.backward import backward, dense
 from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.ir import JIT_COMPILE, Graph, Node, turn_of
+from graphad.graph.ir import JIT_COMPILE, Graph, Node, derived_once
 from graphad.graph.replay import replay
 from graphad.ops.array.create import IDENTITY
 from graphad.trace.tracer import Trace
@@ -318,8 +318,5 @@ def pullback_of(
     key = (Pullback, tuple(needs), fixed)
     found = graph.derived.get(key)
     if found is None:
-        with turn_of(graph):
-            found = graph.derived.get(key)
-            if found is None:
-                found = graph.derived.setdefault(key, Pullback(graph, tuple(needs), transforms, fixed))
+        found = derived_once(graph, key, lambda: Pullback(graph, key[1], transforms, fixed))
     return found  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ with effects keep it. `Graph` compares by identity; equal structure is equal `di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core import dtypes
@@ -180,10 +180,16 @@ class Graph:
 declare(Kind("Graph", lambda x: isinstance(x, Graph), words="graph"))
 
 
-def turn_of(graph: Graph) -> Turn:
-    """The turn of a thread that derives something from the graph."""
-    found: Turn = graph.derived.get(Turn) or graph.derived.setdefault(Turn, Turn())
-    return found
+def derived_once(graph: Graph, key: Any, derive: Callable[[], Any]) -> Any:
+    """What is derived from the graph under a key; `derive` is called by one thread at a time, if it is not there yet."""
+
+    def made() -> Any:
+        if key not in graph.derived:
+            graph.derived.setdefault(key, derive())
+        return graph.derived[key]
+
+    turn: Turn = graph.derived.get(Turn) or graph.derived.setdefault(Turn, Turn())
+    return turn.take(made)
 
 
 def spec_of_constant(array: Array) -> TensorSpec:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.autograph.convert import converted_here
-from graphad.core.annotations import DTypeLike, NestLike, ShapeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, NestLike, ShapeLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
@@ -34,10 +34,6 @@ from graphad.layers.regularizers import get as get_regularizer
 from graphad.module import Module, parts_of
 from graphad.ops import array
 from graphad.ops.math.cast import cast
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import Array
-
 
 # What Keras' models have besides layers.
 _OF_MODELS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")

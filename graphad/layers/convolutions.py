@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
+from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of
@@ -14,10 +16,6 @@ from graphad.ops import nn
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
 
 _Make = Callable[..., Any] | str
 

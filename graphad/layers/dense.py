@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, ranked
+from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
 from graphad.ops.linalg import matmul, tensordot
 from graphad.ops.math.cast import cast
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
 
 
 class Dense(Layer):

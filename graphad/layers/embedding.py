@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
+from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
 from graphad.ops.array.gather import gather
 from graphad.ops.math.cast import cast
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
 
 
 class Embedding(Layer):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype
@@ -29,10 +30,6 @@ from graphad.ops.array.static import get_static_value
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.random import generator as draw
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
-
 
 _LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
 

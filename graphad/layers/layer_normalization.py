@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
 from graphad.ops.array.reshape import reshape
 from graphad.ops.nn import batch_normalization, moments
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
 
 _Make = Callable[..., Any] | str
 

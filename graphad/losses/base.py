@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import as_dtype
@@ -16,10 +17,6 @@ from graphad.module import snake_case
 from graphad.ops.array import broadcast_to, shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
 from graphad.ops.nn.ranks import same_rank
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, TensorLike
-
 
 _BY_WEIGHT = "mean_with_sample_weight"
 _REDUCTIONS = {

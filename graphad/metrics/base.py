@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
@@ -22,9 +23,6 @@ from graphad.ops.array.create import size
 from graphad.ops.array.shape import shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_prod, reduce_sum
 from graphad.ops.nn.ranks import same_rank
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 
 F = TypeVar("F", bound=Callable[..., Any])
 

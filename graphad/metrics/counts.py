@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import refuse
@@ -17,10 +17,6 @@ from graphad.ops.linalg import diag_part, matmul
 from graphad.ops.math import argmax, cast, divide_no_nan, greater, log, maximum, minimum, reduce_sum, where
 from graphad.ops.nn import sigmoid
 from graphad.ops.nn.ranks import same_rank
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, TensorLike
-
 
 # What a prediction that is not among the largest counts as: below any threshold.
 _NOT_CHOSEN = -1e10

@@ -7,7 +7,6 @@ the Python array API standard. What makes tensors makes float64 and int64, as Nu
 
 from graphad.core.late import attach
 
-__array_api_version__ = "2024.12"
 e = 2.718281828459045
 euler_gamma = 0.5772156649015329
 inf = float("inf")

@@ -33,10 +33,10 @@ from graphad.functional.arrays import vectorize as vectorize
 from graphad.numpy import fft as fft
 from graphad.numpy import linalg as linalg
 from graphad.numpy import random as random
+from graphad.ops.methods import __array_api_version__ as __array_api_version__
 from graphad.ops.numpy import *
 from graphad.ops.numpy.types import __array_namespace_info__ as __array_namespace_info__
 
-__array_api_version__: str
 e: float
 euler_gamma: float
 inf: float
@@ -45,4 +45,23 @@ newaxis: None
 pi: float
 
 bool = bool_
+byte = int8
+cdouble = complex128
+complex_ = complex128
+csingle = complex64
+double = float64
+float_ = float64
+half = float16
+int_ = int64
+intc = int32
+intp = int64
+longlong = int64
+short = int16
+single = float32
+ubyte = uint8
+uint = uint64
+uintc = uint32
+uintp = uint64
+ulonglong = uint64
+ushort = uint16
 ndarray = Tensor

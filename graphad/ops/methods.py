@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.device import require_cpu
+from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import is_definite
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops import array, math
 from graphad.ops.array.keys import has_arrays
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import ShapeLike, TensorLike
-    from graphad.core.dtypes import DType
-    from graphad.core.tensor import Handle
 
 
 class At:
@@ -201,7 +198,8 @@ def _through(name: str) -> Callable[..., Any]:
     return method
 
 
-_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+__array_api_version__ = _API_VERSIONS[-1]
 METHODS: dict[str, Any] = {
     "__array_namespace__": _array_namespace,
     "to_device": _to_device,

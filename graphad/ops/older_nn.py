@@ -99,6 +99,10 @@ def conv2d_transpose(
     """As `graphad.nn.conv2d_transpose`; `value` and `filter` are older names of `input` and `filters`."""
     x = _given("conv2d_transpose", "input", input, "value", value)
     kernel = _given("conv2d_transpose", "filters", filters, "filter", filter)
+    if output_shape is None:
+        raise ArgumentTypeError(
+            "conv2d_transpose: output_shape is missing; give the four sizes of the result."
+        )
     return nn.conv2d_transpose(x, kernel, output_shape, strides, padding, data_format, dilations)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import RateLike
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.ops.array import expand_dims
 from graphad.ops.math import maximum, minimum, reduce_mean, sqrt, square
 from graphad.optimizers.base import Optimizer
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike
-    from graphad.core.indexed_slices import IndexedSlices
-    from graphad.core.tensor import Tensor
 
 
 class Adafactor(Optimizer):

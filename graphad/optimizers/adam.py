@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import RateLike
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.ops import math
 from graphad.ops.array import ones_like
 from graphad.ops.math import cast, logical_and, reduce_sum, sqrt, square, where
 from graphad.optimizers.base import Optimizer
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike
-    from graphad.core.indexed_slices import IndexedSlices
-    from graphad.core.tensor import Tensor
 
 
 class _Averages(Optimizer):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.annotations import RateLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.ops import math
 from graphad.ops.array import gather
 from graphad.optimizers.base import Optimizer, summed_rows
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike
-    from graphad.core.tensor import Tensor
-
     Values = Tensor | Variable
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.scopes import init_scope
 from graphad.eager.variable import Variable, pin
 from graphad.ops.array import convert_to_tensor
 from graphad.ops.math import cast, minimum
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
 
 
 class ExponentialMovingAverage:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from graphad.core.annotations import RateLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
@@ -30,9 +31,6 @@ from graphad.ops.directly import parts_directly
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike, TensorLike
 
 
 def _arguments_of(kind: type) -> list[str]:

@@ -7,8 +7,9 @@ slices changes the rows that it names, as there; `AdamOptimizer` alone moves all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from graphad.core.annotations import RateLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
@@ -24,10 +25,7 @@ from graphad.optimizers import base
 from graphad.optimizers.adam import averages, corrected
 from graphad.optimizers.adaptive import adadelta, adagrad, leader, require_ftrl, rms
 
-if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike, TensorLike
-
-    Number = TensorLike | Callable[[], TensorLike]
+Number = TensorLike | Callable[[], TensorLike]
 
 
 class _Steps(base.Optimizer):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
@@ -14,9 +15,6 @@ from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.core.trackable import Trackable
 from graphad.ops.math import cast, ceil, cos, floor, less, log, maximum, minimum, where
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
 
 
 class LearningRateSchedule(Trackable):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import RateLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.optimizers.base import Optimizer
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import RateLike
-    from graphad.core.tensor import Tensor
 
 
 class SGD(Optimizer):

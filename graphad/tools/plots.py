@@ -19,6 +19,8 @@ from graphad.core.tree import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    Axes = Any  # matplotlib may not be installed
 
 MOST_LINES = 60  # boundaries of blocks that are drawn along one axis
 _FILL = {

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from graphad.core.errors import ArgumentTypeError
-
-if TYPE_CHECKING:
-    from serialization.wire.limits import Limits
-
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from serialization.wire.limits import Limits
 
 T = TypeVar("T")
 
@@ -26,9 +23,15 @@ def directory_of(op: str, path: object) -> str:
 
 
 def path_of_user(op: str, path: object, name: str = "the path") -> str:
-    """A path as a string. Raises: ArgumentTypeError: it is neither a string, encoded or not, nor a path."""
+    """A path as a string.
+
+    Raises: ArgumentTypeError: it is neither a string, encoded or not, nor a path; InvalidArgumentError: a null character.
+    """
     if isinstance(path, str | bytes | os.PathLike):
-        return os.fsdecode(path)
+        found = os.fsdecode(path)
+        if "\0" in found:
+            raise InvalidArgumentError(f"{op}: {name} is {found!r}; no path holds a null character.")
+        return found
     raise ArgumentTypeError(f"{op}: {name} must be a string or a path, got {path!r}.")
 
 

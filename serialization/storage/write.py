@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -85,6 +86,8 @@ def write_model(
     """
     limits = limits or DEFAULT_LIMITS
     location = os.fspath(path)
+    if not location:
+        raise SaveFailedError("the path is empty; '.' is the current directory.", errno.ENOENT)
     groups = partition(_tensor_record(name, array) for name, array in arrays.items())
     draft = model.replace(
         payloads=tuple(_draft_payload(group) for group in groups),

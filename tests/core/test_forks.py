@@ -97,12 +97,15 @@ def test_the_collector_runs_in_the_child_though_another_thread_held_it() -> None
 def test_a_turn_that_another_thread_had_is_free_in_the_child() -> None:
     turn = Turn()
 
-    def take() -> bool:
-        with turn:
-            return turn._owner == threading.get_ident()
-
-    with Elsewhere(turn):
-        assert in_child(take)
+    inside, leave = threading.Event(), threading.Event()
+    thread = threading.Thread(target=turn.take, args=(lambda: (inside.set(), leave.wait(WAIT)),))
+    thread.start()
+    try:
+        assert inside.wait(WAIT)
+        assert in_child(lambda: turn.take(lambda: turn._owner == threading.get_ident()))
+    finally:
+        leave.set()
+        thread.join()
 
 
 def test_a_fork_waits_until_graphad_s_own_threads_are_settled() -> None:

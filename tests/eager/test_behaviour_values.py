@@ -157,6 +157,17 @@ def test_flattening_gives_what_the_predicate_wants_once_or_with_every_path():
     assert [m.name for m in tree._flatten(predicate=lambda x: isinstance(x, tf.Module))] == ["tree", "inner"]
 
 
+def test_a_container_that_holds_itself_is_flattened_once():
+    tree = tf.Module("tree")
+    shared = [tf.Variable(1.0)]
+    tree.row = [shared, shared, {"a": 2}]
+    tree.row.append(tree.row)
+    tree.row[2]["b"] = tree.row
+    assert list(tree._flatten(predicate=lambda x: isinstance(x, int | tf.Variable))) == [shared[0], 2]
+    with_path = tree._flatten(predicate=lambda x: isinstance(x, tf.Variable), with_path=True)
+    assert [path for path, _ in with_path] == [("row", 0, 0), ("row", 1, 0)]
+
+
 def test_keys_without_an_order_are_refused_by_the_attribute_they_are_in():
     tree = Tree()
     tree.mixed = {1: 2, "a": 3}

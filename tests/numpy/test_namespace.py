@@ -14,6 +14,7 @@ import pytest
 import graphad as tf
 import graphad.numpy as gnp
 from graphad.core.late import places_of
+from tests.array_api.run import VERSION
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.2, 0.9, (3, 4))
@@ -474,6 +475,24 @@ def test_the_page_of_numpy_s_functions_lists_as_recorded_what_is() -> None:
     ]  # called once, not for each slice
 
 
+ALIASES = "byte cdouble csingle double half int_ intc intp longlong short single ubyte uint uintc uintp ulonglong ushort"
+
+
+@pytest.mark.parametrize("name", ALIASES.split())
+def test_numpy_s_other_names_of_dtypes(name: str) -> None:
+    assert np.dtype(getattr(gnp, name).as_numpy_dtype) == np.dtype(getattr(np, name))
+    assert gnp.zeros(2, getattr(gnp, name)).dtype is getattr(gnp, name)
+
+
+def test_tensorflow_s_other_names_of_dtypes() -> None:
+    assert gnp.float_ is gnp.float64 and gnp.complex_ is gnp.complex128
+
+
+def test_numpy_s_error_of_linear_algebra_catches_graphad_s() -> None:
+    with pytest.raises(gnp.linalg.LinAlgError, match="singular"):
+        gnp.linalg.inv(np.zeros([2, 2]))
+
+
 def named_in(space: Any, name: str) -> Any:
     for part in name.split("."):
         space = getattr(space, part)
@@ -486,6 +505,8 @@ def test_it_is_the_namespace_of_tensors_also_under_tensorflow_s_path() -> None:
     assert x.__array_namespace__(api_version="2023.12") is gnp
     with pytest.raises(ValueError, match=r"api_version is '1999.1'; it is one of 2021.12"):
         x.__array_namespace__(api_version="1999.1")
+    assert x.__array_namespace__(api_version=gnp.__array_api_version__) is gnp
+    assert gnp.__array_api_version__ == VERSION  # which the public suite runs
     assert x.to_device("cpu") is x
     with pytest.raises(ValueError, match=r"to_device: device is 'cuda:0'; tensors live on 'cpu:0'"):
         x.to_device("cuda:0")

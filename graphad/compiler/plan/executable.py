@@ -116,10 +116,11 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None if it is not possible."""
         with self._lock:
-            ready = self.native is None and self.size_class.compilation.is_ready
-            if ready and _can_assign(self.size_class, self.numbers):
-                self.bound = self.size_class.compilation.bind(self.numbers)
-                self.native = None if self.bound is None else self.bound.call
+            compilation = self.size_class.compilation  # which another thread may replace at any moment
+            if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
+                bound = compilation.bind(self.numbers)
+                if bound is not None and self.size_class.compilation is compilation:
+                    self.bound, self.native = bound, bound.call
         return self.native
 
 

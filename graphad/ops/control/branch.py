@@ -6,7 +6,7 @@ A predicate with a value now (eager, or known while tracing) just calls its func
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
@@ -16,18 +16,14 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.escapes import Deciding
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
+from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 from graphad.ops.math.cast import cast
 from graphad.ops.state.effects import require
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from graphad.core.tensor import Tensor
-
-    R = TypeVar("R")
+R = TypeVar("R")
 
 
 def cond(

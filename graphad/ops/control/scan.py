@@ -6,7 +6,7 @@ On eager values they are Python loops. While tracing they become one `loop`, who
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.composites import keeps_shapes, of_slice, of_stack, reranked
 from graphad.core.convert import lift, lift_like
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import trace_in_progress
@@ -21,6 +22,7 @@ from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import expand_dims
@@ -29,13 +31,7 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.parts import Nest, Part, constants, same_structure
 from graphad.ops.control.while_loop import bind_loop, check_carry
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    from graphad.core.dtypes import DType
-    from graphad.core.tensor import Tensor
-
-    R = TypeVar("R")
+R = TypeVar("R")
 
 
 def _dense(value: object) -> Any:

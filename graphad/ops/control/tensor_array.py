@@ -8,18 +8,19 @@ beside the sizes (`varied.py`). While tracing, an array is a value: `write` retu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
-from graphad.core.tensor import VALUES
+from graphad.core.tensor import VALUES, Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, split, stack, unstack
@@ -31,11 +32,6 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
 from graphad.ops.control.varied import Varied
 from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-    from graphad.core.tensor import Tensor
-
 
 _CLEARED = object()
 AT_END = object()  # the index of an element that is written behind the last one
@@ -148,7 +144,7 @@ class TensorArray:
         number = _number(index)
         if self._items is None or number is None:
             whole = self._whole()
-            return whole.read(index) if type(whole) is Varied else gather(whole, index)
+            return whole.read(index) if isinstance(whole, Varied) else gather(whole, index)
         self._check_index(number, False)
         item: Any = self._items[number]
         if item is _CLEARED:
@@ -190,7 +186,7 @@ class TensorArray:
         """The elements along a new first axis, [size, ...]."""
         if self._items is None:
             whole = self._whole()
-            return whole.stacked() if type(whole) is Varied else whole
+            return whole.stacked() if isinstance(whole, Varied) else whole
         items = [
             self._empty("stack", k) if x is None or x is _CLEARED else x for k, x in enumerate(self._items)
         ]
@@ -202,7 +198,7 @@ class TensorArray:
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements under several numbers along a new first axis."""
-        if self._items is None and type(self._buffer) is Varied:
+        if self._items is None and isinstance(self._buffer, Varied):
             return self._buffer.gathered(indices)
         numbers = None if self._items is None or self._infer_shape else known_value(lift(indices))
         if numbers is not None and numbers.ndim == 1 and numbers.size:
@@ -214,7 +210,7 @@ class TensorArray:
         """The elements joined along their first axis."""
         if self._items is None:
             rows = self._whole()
-            if type(rows) is Varied:
+            if isinstance(rows, Varied):
                 return rows.joined()
             if rows.dims is not None and len(rows.dims) < 2:
                 raise InvalidArgumentError("TensorArray.concat: the elements are scalars; use stack.")
@@ -346,7 +342,7 @@ class TensorArray:
         """Its stacked tensor, or the padded one and the sizes, and a function that rebuilds the array from others."""
         dims = self._dims
         whole = self._whole()
-        if type(whole) is Varied:
+        if isinstance(whole, Varied):
             return list(whole), lambda parts: self._with(buffer=Varied(*parts), dims=dims, copy=True)
 
         def made_of(parts: list[Tensor | None]) -> TensorArray:
@@ -360,7 +356,7 @@ class TensorArray:
         """The array with `of` each element."""
         items, buffer = self._items, self._buffer
         mapped = items and [x if x is None or x is _CLEARED else of(x) for x in items]
-        if type(buffer) is Varied:
+        if isinstance(buffer, Varied):
             return self._with(buffer=buffer._replace(rows=of(buffer.rows)), copy=True)
         return self._with(items=mapped, buffer=None if buffer is None else of(buffer), copy=True)
 
@@ -369,7 +365,7 @@ class TensorArray:
         whole = self._whole()
         buffer = _rows(whole)
         length = None if self._dynamic or not buffer.dims else buffer.dims[0]
-        if type(whole) is Varied:
+        if isinstance(whole, Varied):
             dims = self._dims or ()
             return [(length, *dims), (length, len(dims))]
         return [None if self._dims is None else (length, *self._dims)]
@@ -388,7 +384,7 @@ class TensorArray:
     def _with(
         self,
         items: list[Any] | None = None,
-        buffer: Tensor | None = None,
+        buffer: Tensor | Varied | None = None,
         dims: Any = ...,
         copy: bool = False,
     ) -> TensorArray:
@@ -412,7 +408,7 @@ class TensorArray:
 
     def _varies(self) -> bool:
         """Whether its elements may differ in shape, so that they are padded in loops and branches."""
-        if self._may_vary or type(self._buffer) is Varied:
+        if self._may_vary or isinstance(self._buffer, Varied):
             return True
         if self._infer_shape or not self._dims or is_definite(self._dims):
             return False
@@ -422,10 +418,10 @@ class TensorArray:
 
     def _apart(self, dims: Sequence[int | None]) -> Varied:
         """Its elements as those of several sizes."""
-        if type(self._buffer) is Varied:
+        if isinstance(self._buffer, Varied):
             return self._buffer
         if self._buffer is not None:
-            return Varied.alike(self._buffer)  # type: ignore[arg-type]
+            return Varied.alike(self._buffer)
         if self._items is None:
             return Varied.blank(self._size, dims, self._dtype)
         return Varied.of([None if x is _CLEARED else x for x in self._items], dims, self._dtype)
@@ -437,7 +433,7 @@ class TensorArray:
     def _stacked(self) -> Tensor:
         """All elements as one tensor."""
         if self._buffer is not None:
-            return self._buffer if type(self._buffer) is not Varied else self._buffer.stacked()  # type: ignore[return-value]
+            return self._buffer if not isinstance(self._buffer, Varied) else self._buffer.stacked()
         if self._items is not None and self._written():
             like = self._written()[0]
             blank = zeros(like.dims if is_definite(like.dims) else shape(like), self._dtype)
@@ -551,7 +547,7 @@ class TensorArray:
 
 
 def _rows(whole: Tensor | Varied) -> Tensor:
-    return whole.rows if type(whole) is Varied else whole  # type: ignore[return-value]
+    return whole.rows if isinstance(whole, Varied) else whole
 
 
 def _number(x: TensorLike) -> int | None:

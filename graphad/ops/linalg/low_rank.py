@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
@@ -18,9 +19,6 @@ from graphad.ops.linalg.systems import det, solve
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.complexes import conj
 from graphad.ops.math.exponential import log
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):

@@ -8,8 +8,9 @@ or let the function capture it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift_like
 from graphad.core.dtypes import float32
 from graphad.core.errors import InvalidArgumentError, UndefinedResultError
@@ -44,9 +45,6 @@ from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_min, reduce_prod, reduce_sum
 from graphad.ops.state.checks import assert_equal
 from graphad.ops.state.effects import require
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
 
 
 class LinearOperator(Shaped):

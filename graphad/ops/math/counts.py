@@ -90,18 +90,19 @@ def bincount(
         values = ones_like(place, dtype=as_dtype(dtype))
     else:
         values = lift(weights.values if isinstance(weights, SparseTensor) else weights)
-    length = reduce_max(place) + 1 if place.dims is None or 0 not in place.dims else lift(0, place.dtype)
+    is_empty = place.dims is not None and 0 in place.dims
+    length = lift(0, int64) if is_empty else cast(reduce_max(place), int64) + 1
     if minlength is not None:
-        length = maximum(length, cast(minlength, length.dtype))
+        length = maximum(length, cast(minlength, int64))
     if maxlength is not None:
-        top = cast(maxlength, length.dtype)
+        top = cast(maxlength, int64)
         length = where(length < top, length, top)
         # Numbers of maxlength or more are not counted: a negative segment id is ignored.
-        place = where(place < top, place, -ones_like(place))
+        place = where(cast(place, int64) < top, place, -ones_like(place))
     if not by_row:
         found = unsorted_segment_sum(reshape(values, [-1]), reshape(place, [-1]), length)
     else:
-        place, length = cast(place, int64), cast(length, int64)
+        place = cast(place, int64)
         if isinstance(arr, SparseTensor):
             count, row = arr.dense_shape[0], arr.indices[:, 0]
         else:
@@ -115,7 +116,7 @@ def bincount(
 
 
 def _place(arr: TensorLike) -> Any:
-    """The numbers that are counted, in a dtype that holds the length of the result too."""
+    """The numbers that are counted, int32 or int64."""
     x = lift(arr.values if isinstance(arr, SparseTensor) else arr)
     if not x.dtype.is_integer or x.dtype.size < 4:
         return cast(x, int32)

@@ -7,8 +7,9 @@ derivative 1, one beyond a bound gives its derivative to that bound.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from graphad.core.annotations import TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import InvalidArgumentError
@@ -21,9 +22,6 @@ from graphad.ops.math.compare import equal, greater, less, logical_and, logical_
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.rounding import floor
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
 
 
 class FakeQuantWithMinMaxVarsGradient(NamedTuple):

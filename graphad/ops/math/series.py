@@ -247,11 +247,12 @@ def _mirrored(x: Array) -> Array:
 
 def lgamma(x: Array) -> Array:
     """log |gamma(x)|, inf at 0, -1, -2, ... and at both infinities."""
-    return by_part(
+    y = by_part(
         x,
         [(x > 0, _positive), ((x > -2.755) & (x < -2.445), _between_zeros), (x > -np.inf, _mirrored)],
         np.inf,
     )
+    return y + 0.0  # at 1 it is 0, not -0
 
 
 _ODD = tuple(1.0 / (2 * k + 3) for k in range(18))

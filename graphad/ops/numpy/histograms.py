@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import Array, TensorLike
 from graphad.core.bind import constant_here
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
@@ -19,11 +20,6 @@ from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
 from graphad.ops.numpy.promotion import NUMBERS, by_numpy, cast_to, inexact, promoted, tensor_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from graphad.core.annotations import Array
 
 
 @blaming

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.device import require_cpu
 from graphad.core.dtypes import DType, as_dtype
@@ -17,10 +18,6 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import TensorShape, normalize_axes
 from graphad.core.tensor import CPU_NAME, Tensor
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, joint_dtype, tensor_of
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import DTypeLike, TensorLike
-
 
 _KINDS = {
     "bool": ("bool",),

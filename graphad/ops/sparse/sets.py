@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -25,10 +26,6 @@ from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_prod
 from graphad.ops.sparse.places import in_line, out_of_line
 from graphad.ops.sparse.tensor import SparseTensor
 from graphad.ops.state.effects import require
-
-if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
-
 
 # The members of all rows as pairs (number of the row, member), and the leading sizes, those before the last axis.
 Rows = tuple[Any, Any, Any]

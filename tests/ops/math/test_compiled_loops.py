@@ -84,6 +84,15 @@ def test_without_scipy_the_series_compute_all(name, monkeypatch) -> None:
     np.testing.assert_array_equal(function(tf.constant(x)).numpy(), formula(x))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_of_lgamma_are_positive_without_scipy_too(dtype, monkeypatch) -> None:
+    zeros = tf.constant([1.0, 2.0], dtype)
+    with_it = tf.math.lgamma(zeros).numpy()
+    monkeypatch.setattr(library, "special_if_there", lambda: None)
+    for found in (with_it, tf.math.lgamma(zeros).numpy()):
+        assert found.tolist() == [0, 0] and not np.signbit(found).any()
+
+
 def _refused(x):
     raise AssertionError("the series was asked for numbers that the loop has digits for")
 

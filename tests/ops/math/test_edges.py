@@ -415,6 +415,16 @@ def test_rows_are_counted_one_by_one_or_together() -> None:
         m.bincount([0, -1, 1])
 
 
+def test_the_largest_int32_is_counted_and_bounds_may_be_larger() -> None:
+    for count in (
+        lambda **k: m.bincount([1, 2**31 - 1], **k),
+        tf.function(lambda **k: m.bincount([1, 2**31 - 1], **k)),
+    ):
+        assert count(maxlength=3).numpy().tolist() == [0, 1, 0]
+        assert count(maxlength=3, weights=[0.5, 1.0]).numpy().tolist() == [0, 0.5, 0]
+    assert m.bincount([1, 2], maxlength=2**40).numpy().tolist() == [0, 1, 1]
+
+
 def test_explicit_values_of_sparse_tensors_are_counted() -> None:
     x = tf.SparseTensor([[0, 1], [0, 3], [1, 0]], tf.constant([2, 3, 2], tf.int64), [2, 4])
     weights = tf.SparseTensor(x.indices, [0.5, 1.0, 2.0], [2, 4])

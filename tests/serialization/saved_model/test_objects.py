@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import graphad as gd
-from graphad.core.errors import ArgumentTypeError
-from serialization.errors import CorruptModelError, MissingModelError, SaveError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from serialization.errors import CorruptModelError, MissingModelError, SaveError, SaveFailedError
 from serialization.saved_model import Asset, LoadOptions, contains_saved_model, load, save
 from serialization.wire.files import FileSystem
 from tests.serialization.saved_model.generations import assert_same, gradients, reloaded
@@ -691,6 +691,16 @@ def test_what_is_no_path_is_refused_by_name(path):
     ):
         with pytest.raises(ArgumentTypeError, match=f"^{name}: export_dir must be a string or a path"):
             call()
+
+
+def test_paths_that_no_system_has_are_refused_in_words():
+    for call in (save, lambda _, path: load(path)):
+        with pytest.raises(
+            InvalidArgumentError, match=r"export_dir is 'm\\x00n'; no path holds a null character"
+        ):
+            call(gd.Module(), "m\0n")
+    with pytest.raises(SaveFailedError, match=r"^save: the path is empty; '\.' is the current directory"):
+        save(gd.Module(), "")
 
 
 def test_what_are_no_options_is_refused_by_name(tmp_path):
