@@ -99,9 +99,8 @@ class Journal:
                 for i, (old, new) in enumerate(zip(before, items, strict=True)):
                     place = Item(f"item {i} of a list", partial(_same, items), partial(_same, i))
                     key = place.key()
-                    if key not in keys and _fit(
-                        Parts(old), Parts(new), same_shape
-                    ):  # where any item may move to
+                    # Any item may move to a place that fits. One that moved to another is refused where places are compared.
+                    if key not in keys and (_fit(Parts(old), Parts(new), same_shape) or _has_moved(old, new)):
                         found.setdefault(key, (place, old))
         return list(found.values())
 
@@ -153,6 +152,11 @@ def _is_variable(before: object, now: object, same_shape: bool) -> bool:
     if any(map(_is_lost, new.leaves)):
         return _fit(old, new, same_shape)
     return any(isinstance(leaf, Tensor) for leaf in old.leaves) or _fit(old, new, same_shape)
+
+
+def _has_moved(old: object, new: object) -> bool:
+    """Whether an item is in the place of another one, and can be used there."""
+    return old is not new and not any(map(_is_lost, Parts(new).leaves))
 
 
 def _fit(old: Parts, new: Parts, same_shape: bool) -> bool:

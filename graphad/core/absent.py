@@ -98,6 +98,16 @@ _SPACES = {
     "types.experimental": "only the types of public arguments and results are included",
     "version": "only VERSION is included",
 }
+# The same for methods of classes.
+_METHODS = {
+    "data.Dataset": {
+        "names of files are strings, which stay in Python; use sorted(glob.glob(pattern)), in from_generator for instance":
+            "list_files",
+        "data sets read from memory; keep their arrays in a file of saved_model or of NumPy": "fingerprint load save snapshot",
+        "tensors are rectangular; use padded_batch": "ragged_batch",
+        "use batch, or padded_batch for elements of several sizes": "sparse_batch",
+    },
+}  # fmt: skip
 _REASONS = {name: reason for reason, names in _SUBJECTS.items() for name in names.split()}
 
 # Names of NumPy, JAX, PyTorch and autograd, by graphad's name for the same thing.
@@ -179,6 +189,16 @@ def refusal(package: str, name: str) -> str:
             near = min((found for found in paths if _last(found) == names[0]), key=_depth)
         return f"{path}: not part of graphad; the nearest name is {near}."
     return f"{path}: not part of graphad; dir({package}) lists what is."
+
+
+def refusal_of_member(path: str, name: str, members: list[str]) -> str:
+    """The error message for `name` of the class at `path`, which has these members."""
+    for reason, names in _METHODS.get(path, {}).items():
+        if name in names.split():
+            return f"{_ROOT}.{path}.{name}: not part of graphad; {reason}."
+    near = get_close_matches(name, members, 1)
+    nearest = f"the nearest name is {near[0]}" if near else f"dir({_ROOT}.{path}) lists what is"
+    return f"{_ROOT}.{path}.{name}: not part of graphad; {nearest}."
 
 
 @cache

@@ -7,7 +7,7 @@ there: each appears once, and when it is due.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Mark = tuple[int, int]
@@ -24,13 +24,19 @@ class _Printed(threading.local):
 _printed = _Printed()
 
 
-def is_due() -> bool:
-    """Whether a text is not out yet; it counts as printed then."""
+def once(write: Callable[..., None], *text: str) -> None:
+    """Write a text unless it is out already. What a stream prints by calls of its own is not a text of this run, nor is a text
+    out whose writing raises."""
     if _printed.skipped and _printed.is_running:
         _printed.skipped -= 1
-        return False
+        return
+    before = _printed.out, _printed.skipped, _printed.is_running
+    _printed.skipped, _printed.is_running = 0, False
+    try:
+        write(*text)
+    finally:
+        _printed.out, _printed.skipped, _printed.is_running = before
     _printed.out += 1
-    return True
 
 
 def mark() -> Mark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
@@ -25,8 +25,30 @@ INFINITE, UNKNOWN = -1, -2
 _SEEDS = 2**31 - 1
 
 
-class Described:
+def _refuse(cls: type, name: str) -> NoReturn:
+    """Raises: AttributeError: data sets have no such method; it says which one to use."""
+    if name.startswith("_"):
+        raise AttributeError(f"{cls.__name__!r} has no attribute {name!r}", name=name)
+    from graphad.core.absent import refusal_of_member
+
+    members = [member for member in dir(cls) if not member.startswith("_")]
+    raise AttributeError(refusal_of_member("data.Dataset", name, members), name=name)
+
+
+class _Named(type):
+    """The class of data sets, whose error for a name that is not there says what to use."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = _refuse
+
+
+class Described(metaclass=_Named):
     """Elements that can be gone through; see `Dataset`."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            _refuse(type(self), name)
 
     def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
         self._make, self._count, self._spec = make, count, spec

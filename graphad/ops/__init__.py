@@ -1,1 +1,10 @@
-"""Every op with all its rules, one family per folder, one idea per file."""
+"""Every op with all its rules, one family per folder, one idea per file.
+
+The modules beside the families by subject:
+
+    tables and helpers    elementwise, rules, overwrite, accumulate, choice, library
+    short ways            short, directly
+    tensors as arrays     operators, methods, numpy_protocols, hints, einops
+    TensorFlow 1          older, older_arguments, older_names, older_nn, older_state
+    raw ops               raw, raw_indices, raw_slopes
+"""

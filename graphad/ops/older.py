@@ -170,6 +170,20 @@ def argmin(
     return math.argmin(input, newer("argmin", "axis", axis, "dimension", dimension), output_type)
 
 
+def arg_max(
+    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """As `graphad.argmax`."""
+    return math.argmax(input, dimension, output_type)
+
+
+def arg_min(
+    input: TensorLike, dimension: AxisLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """As `graphad.argmin`."""
+    return math.argmin(input, dimension, output_type)
+
+
 # -- numbers -----------------------------------------------------------------------------------------------------------------
 
 

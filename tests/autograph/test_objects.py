@@ -353,6 +353,53 @@ def test_what_cannot_be_a_variable_of_the_loop_says_so_where_it_is_used():
         f(tf.constant([1.0, 2.0]))
 
 
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (1, r"item 0 of a list' has dtype float32 in the main branch, but dtype int32"),
+        (
+            "a",
+            r"item 0 of a list' is .* at the end of the main branch, but 'a' at the end of the else branch",
+        ),
+    ],
+)
+def test_items_that_move_to_places_of_another_kind_in_a_branch_are_refused(first, message):
+    @tf.function
+    def f(x):
+        items = [first, tf.constant(4.0), tf.constant(5.0), tf.constant(6.0)]
+        if x > 1.0:
+            items.reverse()
+        return items
+
+    with pytest.raises((tf.errors.InvalidArgumentError, TypeError), match=message):
+        f(tf.constant(2.0))
+
+
+def test_items_that_move_to_places_of_another_kind_in_a_loop_are_refused():
+    @tf.function
+    def f(n):
+        items = [tf.constant([1.0, 2.0]), tf.constant(4.0), tf.constant(5.0)]
+        for _ in tf.range(n):
+            items.reverse()
+        return items[0]
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"item 0 of a list' has shape \(2,\) before"):
+        f(tf.constant(2))
+
+
+@pytest.mark.parametrize("x", [0.5, 2.0])
+def test_variables_that_move_in_a_branch_are_read(x):
+    def f(x):
+        items = [made, tf.constant(2.0), tf.constant(3.0)]
+        if x > 1.0:
+            items.reverse()
+        return tf.stack(items)
+
+    made = tf.Variable(1.0)
+    given = tf.constant(x)
+    assert tf.function(f)(given).numpy().tolist() == f(given).numpy().tolist()
+
+
 def test_effects_of_a_loop_that_is_traced_again_happen_once():
     cell = Cell(tf.constant(0.0))
     seen = tf.Variable(0)

@@ -391,3 +391,17 @@ def test_a_buffer_of_unknown_size_holds_all_elements():
     for wrong in (-1, -3, 0):
         with pytest.raises(ValueError, match="it must be positive"):
             numbers.shuffle(wrong)
+
+
+def test_a_method_that_data_sets_do_not_have_says_what_to_use() -> None:
+    with pytest.raises(
+        AttributeError, match=r"^graphad.data.Dataset.list_files: not part of graphad; .*glob"
+    ):
+        tf.data.Dataset.list_files("*.npy")
+    with pytest.raises(AttributeError, match=r"Dataset.save: not part of graphad; .* in a file"):
+        tf.data.Dataset.range(3).save("here")
+    with pytest.raises(AttributeError, match=r"Dataset.ragged_batch: .*use padded_batch"):
+        tf.data.Dataset.range(3).ragged_batch(2)
+    with pytest.raises(AttributeError, match=r"Dataset.shufle: .*the nearest name is shuffle"):
+        tf.data.Dataset.range(3).shufle(2)
+    assert not hasattr(tf.data.Dataset.range(3), "__array__")

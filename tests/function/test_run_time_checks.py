@@ -63,3 +63,38 @@ def test_shapes_that_do_not_fit_are_said_in_the_words_of_the_op() -> None:
             f(True, tf.ones([2, 4]), tf.ones([2, 3]))
         assert any("in the traced line" in note for note in caught.value.__notes__)
     np.testing.assert_array_equal(f(False, tf.ones([2, 4]), tf.ones([2, 3])).numpy(), np.full([2, 3], 2.0))
+
+
+def test_own_check_goes_before_sizes_that_do_not_fit() -> None:
+    count = tf.Variable(0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def inverse(x):
+        tf.debugging.assert_equal(tf.shape(x)[0], tf.shape(x)[1], message="give a square")
+        return tf.linalg.inv(x)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def halves(x):
+        tf.print("not yet", tf.shape(x))
+        if tf.reduce_sum(x) > 0:
+            tf.debugging.assert_equal(tf.shape(x)[0] % 2, 0, message="give an even number")
+        return tf.reshape(x, [-1, 2, 3])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def counted(x):
+        count.assign_add(1)
+        tf.debugging.assert_equal(count, 2, message="not reached")
+        return tf.reshape(x, [-1, 2, 3])
+
+    for _ in range(2):  # nothing of a refused call is kept
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"^give a square Condition x == y") as info:
+            inverse(tf.ones([3, 4]))
+        assert info.value.__suppress_context__
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"^give an even number"):
+            halves(tf.ones([3, 3]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"^reshape: x with shape"):
+            halves(-tf.ones([3, 3]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"^reshape: x with shape"):
+            counted(tf.ones([3, 3]))
+    assert count.numpy() == 0
+    np.testing.assert_array_equal(inverse(tf.eye(2)), np.eye(2))

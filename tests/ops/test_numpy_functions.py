@@ -19,6 +19,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "std ddof": lambda x: np.std(x, 1, ddof=1),
     "roll": lambda x: np.roll(x, 1),
     "roll backwards": lambda x: np.roll(x, -5),
+    "roll by no shifts": lambda x: np.roll(x, (), axis=0),
     "roll of an axis": lambda x: np.roll(x, 1, axis=1),
     "roll of two axes": lambda x: np.roll(x, (1, 2), axis=(0, 1)),
     "where=": lambda x: np.sum(x, where=X > 1),

@@ -307,6 +307,8 @@ from graphad.math import unsorted_segment_sum as unsorted_segment_sum
 from graphad.math import zeta as zeta
 from graphad.ops.array.placeholder import placeholder_with_default as placeholder_with_default
 from graphad.ops.older import Print as Print
+from graphad.ops.older import arg_max as arg_max
+from graphad.ops.older import arg_min as arg_min
 from graphad.ops.older import argmax as argmax
 from graphad.ops.older import argmin as argmin
 from graphad.ops.older import case as case
@@ -407,6 +409,23 @@ from graphad.ops.older_names import tensor_scatter_add as tensor_scatter_add
 from graphad.ops.older_names import tensor_scatter_sub as tensor_scatter_sub
 from graphad.ops.older_names import tensor_scatter_update as tensor_scatter_update
 from graphad.ops.older_names import where_v2 as where_v2
+from graphad.ops.older_nn import depth_to_space as depth_to_space
+from graphad.ops.older_nn import space_to_depth as space_to_depth
+from graphad.ops.older_state import clip_by_average_norm as clip_by_average_norm
+from graphad.ops.older_state import multinomial as multinomial
+from graphad.ops.older_state import random_poisson as random_poisson
+from graphad.ops.older_state import scatter_add as scatter_add
+from graphad.ops.older_state import scatter_div as scatter_div
+from graphad.ops.older_state import scatter_max as scatter_max
+from graphad.ops.older_state import scatter_min as scatter_min
+from graphad.ops.older_state import scatter_mul as scatter_mul
+from graphad.ops.older_state import scatter_nd_add as scatter_nd_add
+from graphad.ops.older_state import scatter_nd_sub as scatter_nd_sub
+from graphad.ops.older_state import scatter_nd_update as scatter_nd_update
+from graphad.ops.older_state import scatter_sub as scatter_sub
+from graphad.ops.older_state import scatter_update as scatter_update
+from graphad.ops.older_state import sparse_to_dense as sparse_to_dense
+from graphad.ops.older_state import tuple as tuple
 from graphad.ops.random.generator import set_seed
 from graphad.optimizers.older import reset_default_graph as reset_default_graph
 from graphad.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args

@@ -55,3 +55,19 @@ from graphad.ops.older_arguments import softmax_cross_entropy_with_logits as sof
 from graphad.ops.older_arguments import (
     softmax_cross_entropy_with_logits_v2 as softmax_cross_entropy_with_logits_v2,
 )
+from graphad.ops.older_nn import avg_pool as avg_pool
+from graphad.ops.older_nn import conv1d as conv1d
+from graphad.ops.older_nn import conv2d as conv2d
+from graphad.ops.older_nn import conv2d_transpose as conv2d_transpose
+from graphad.ops.older_nn import conv3d as conv3d
+from graphad.ops.older_nn import crelu as crelu
+from graphad.ops.older_nn import depth_to_space as depth_to_space
+from graphad.ops.older_nn import depthwise_conv2d as depthwise_conv2d
+from graphad.ops.older_nn import embedding_lookup as embedding_lookup
+from graphad.ops.older_nn import max_pool as max_pool
+from graphad.ops.older_nn import relu_layer as relu_layer
+from graphad.ops.older_nn import separable_conv2d as separable_conv2d
+from graphad.ops.older_nn import space_to_depth as space_to_depth
+from graphad.ops.older_nn import weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits
+from graphad.ops.older_nn import weighted_moments as weighted_moments
+from graphad.ops.older_nn import xw_plus_b as xw_plus_b

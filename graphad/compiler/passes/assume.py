@@ -4,21 +4,24 @@ before:  %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2]), of shape [?]
 after:   %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2 of 4]), of shape [4]
 
 The graph is replayed, so that all shapes behind it are known too. An op checks the size that it is said to have: this graph is
-for runs that are made again without it where it has another one.
+for runs that are made again without it where it has another one. What was computed from such a shape alone is a number then, and
+the op that would check it may be dropped: `is_checked` tells.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphad.core.dims import UndecidedSize
 from graphad.core.errors import GraphadError
-from graphad.core.op import Op
+from graphad.core.op import IO, Op
+from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.shape import SizeVector
+from graphad.ops.array.slice import GetItemGrad
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Minimum
@@ -28,27 +31,54 @@ from graphad.trace.specialiser import Specialiser
 _DEEP = 8  # ops that are looked through
 
 
-def assumed(graph: Graph) -> tuple[Graph, frozenset[Op]] | None:
-    """A specialised graph with assumed sizes, and the ops that check them; None where there is nothing to assume."""
-    made: set[Op] = set()
+Checks = Mapping[Op, Any]  # what each op checks; equal for ops that check the same
+
+
+def assumed(graph: Graph) -> tuple[Graph, Checks] | None:
+    """A specialised graph with assumed sizes, and what its ops check; None where there is nothing to assume."""
+    made: dict[Op, Any] = {}
     try:
-        found = specialise(graph, graph.inputs, making=functools.partial(_Assuming, made))
+        making = functools.partial(_Assuming, made, bool(graph.effects & IO))
+        found = specialise(graph, graph.inputs, making=making)
     except (GraphadError, UndecidedSize):
         return None  # sizes that do not fit the others are not the actual ones
-    return (found, frozenset(made)) if made else None
+    held = _ops(found)
+    made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
+    return (found, made) if made else None
 
 
-def relies(op: Op, made: frozenset[Op]) -> bool:
+def is_checked(graph: Graph, checks: Checks) -> bool:
+    """Whether a graph that was made from one with assumed sizes still checks all of them."""
+    held = _ops(graph)
+    return {*checks.values()} == {check for op, check in checks.items() if op in held}
+
+
+def relies(op: Op, checks: Checks) -> bool:
     """Whether an op, or one in the graphs that it holds, is one of these."""
-    return op in made or any(relies(node.op, made) for graph in sub_graphs(op) for node in graph.nodes)
+    return op in checks or any(relies(node.op, checks) for graph in sub_graphs(op) for node in graph.nodes)
+
+
+def _ops(graph: Graph) -> set[Op]:
+    """The ops of a graph, and those in the graphs that they hold."""
+    found = {node.op for node in graph.nodes}
+    for op in [op for op in found if op.structured]:
+        for inner in sub_graphs(op):
+            found |= _ops(inner)
+    return found
 
 
 class _Assuming(Specialiser):
-    """A replay that gives slices the size that is their bounds' difference; `made` collects the ops that rely on it."""
+    """A replay that gives slices the size that is their bounds' difference; `made` collects what the ops check that rely on it.
 
-    def __init__(self, made: set[Op], *given: Any) -> None:
+    Each of these ops is an object of its own, so that it can be found again. A graph that prints shows sizes before what comes
+    later may check them: there each slice has to be checked where it is.
+    """
+
+    def __init__(self, made: dict[Op, Any], prints: bool, *given: Any) -> None:
         super().__init__(*given)
         self._made = made
+        self._prints = prints
+        self._own: dict[Any, Op] = {}
         self._makers: dict[int, Node] = {}
         self._numbers: dict[Any, int] = {}
         self._read = 0
@@ -61,9 +91,39 @@ class _Assuming(Specialiser):
 
             likely = op.with_likely_sizes(difference)
             if likely is not op:
-                op = likely
-                self._made.add(op)
+                op = self._apart(likely, inputs)
         return super().process(op, inputs)
+
+    def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
+        self._shared = {}  # each has ops of its own
+        return super().specialised(graph, operands)
+
+    def _apart(self, op: Any, inputs: Sequence[Any]) -> Op:
+        """An op that is equal to this one and another object, the same for what checks the same."""
+        own = len(inputs) - op.given
+        dims = op.shape if op.op_class is GetItemGrad else inputs[0].dims  # of what the slices are of
+        check: Any = object()
+        if is_definite(dims):
+            place = (op, *[self.serial(x, op) for x in inputs[:own]]) if self._prints else ()
+            check = (self, place, op.key, dims, *map(self._same, inputs[own:]))
+        found = self._own.get((op, check))
+        if found is None:
+            found = self._own[op, check] = object.__new__(type(op))
+            found.__dict__.update(op.__dict__)
+            self._made[found] = check
+        return found
+
+    def finish(
+        self, outputs: Sequence[Any], op: Op, keep_all: bool = False, own_inputs: Sequence[Any] = ()
+    ) -> Graph:
+        return super().finish(
+            outputs, op, True, own_inputs
+        )  # also what is not needed any more: `is_checked` asks for it
+
+    def _same(self, x: Any) -> Any:
+        """What is equal for operands that certainly have the same value."""
+        number = self._number(x)
+        return number.size if type(number) is _Size else ("value", self._number_of(number, _DEEP))
 
     def _number(self, x: Any) -> Any:
         """An operand as a value of the new graph, or the size that it is."""

@@ -37,10 +37,16 @@ TABLE = RuleTable()
 rewrite = TABLE.rewrite
 
 
-@rewrite(ReduceProd, ReduceMax, ReduceMin, ReduceAll, ReduceAny)
+@rewrite(ReduceMax, ReduceMin, ReduceAll, ReduceAny)
 def reduce_over_nothing(s: Sweep, node: Node) -> Found:
     """A reduction over axes of size 1 only is a reshape."""
     return _over_nothing(s, node, reshaped)
+
+
+@rewrite(ReduceProd)
+def multiply_over_nothing(s: Sweep, node: Node) -> Found:
+    """So is a product, but for complex numbers: times 1 is not always the same."""
+    return None if node.specs[0].dtype.is_complex else _over_nothing(s, node, reshaped)
 
 
 @rewrite(ReduceSum, ReduceMean)

@@ -116,10 +116,11 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None if it is not possible."""
         with self._lock:
-            ready = self.native is None and self.size_class.compilation.is_ready
-            if ready and _can_assign(self.size_class, self.numbers):
-                self.bound = self.size_class.compilation.bind(self.numbers)
-                self.native = None if self.bound is None else self.bound.call
+            compilation = self.size_class.compilation  # which another thread may replace at any moment
+            if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
+                bound = compilation.bind(self.numbers)
+                if bound is not None and self.size_class.compilation is compilation:
+                    self.bound, self.native = bound, bound.call
         return self.native
 
 
@@ -197,7 +198,16 @@ class Executable:
 
     def _chosen(self, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         """The outputs by the plan that there is, or by NumPy where it has no answer."""
-        sizes = self.sizes_of(values)
+        try:
+            sizes = self.sizes_of(values)
+        except GraphadError:
+            if self.place == CPU and self.graph.effects & IO:
+                from graphad.compiler.plan.refused import error_of_checks
+
+                earlier = error_of_checks(self.graph, values)
+                if earlier is not None:
+                    raise earlier from None
+            raise
         cls = sizes.size_class
         if jit_compile is False or cls.is_ragged:
             return sizes.host.run(values)

@@ -554,9 +554,10 @@ class Asked(NamedTuple):
 
 
 def blame(
-    error: Exception, hosts: Sequence[Asked], at: int, names: dict[str, Any], known: Mapping[str, Any]
+    error: Exception, hosts: Sequence[Asked], at: int, names: dict[str, Any], known: dict[str, Any]
 ) -> Exception:
     """The error of a host step, with the same message as in every tier and its traced line."""
+    known.pop("error", None)  # a frame may keep these variables, and the error's traceback that frame
     if at < 0:
         return error
     op, inputs, line = hosts[at]

@@ -176,7 +176,7 @@ class Compilation:
 
     def _with_assumed_sizes(self) -> Schedule | None:
         """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
-        from graphad.compiler.passes.assume import assumed, relies
+        from graphad.compiler.passes.assume import assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
 
         found = None if self._source is None else assumed(self._source)
@@ -186,6 +186,8 @@ class Compilation:
         for each in dict.fromkeys((carried(graph, self.options), graph)):
             made = self._made_again(each, True)
             if made is None or (each is not graph and made.has_loops_in_python):
+                continue
+            if not is_checked(made.partition.graph, found[1]):
                 continue
             hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
             if not any(relies(node.op, found[1]) for unit in hosts for node in unit.nodes):

@@ -52,8 +52,12 @@ def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.For
     return kernels.forms.Placed(way, tuple(found))
 
 
-def sized(entry: Any, difference: Callable[[int, int], Any]) -> Any:
-    """A slice from input to input with their difference as its size, which it has unless it is clipped; else the entry itself."""
+def sized(key: Key, difference: Callable[[int, int], Any]) -> Key:
+    """The key whose slices from input to input have their difference as their size, which they have unless they are clipped."""
+    return tuple([_sized(entry, difference) for entry in key])
+
+
+def _sized(entry: Any, difference: Callable[[int, int], Any]) -> Any:
     if not is_slice(entry) or entry[4] is not None or (entry[3] or 1) < 1:
         return entry
     _, low, high, step, _ = entry

@@ -109,7 +109,7 @@ class GetItem(Op):
             ) from cause
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        key = tuple([sized(item, difference) for item in self.key])
+        key = sized(self.key, difference)
         return self if key == self.key else GetItem(key)
 
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
@@ -328,6 +328,10 @@ class GetItemGrad(Op):
             raise self._no_part(np.shape(g), part)
         out[key] = g
         return out
+
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        key = sized(self.key, difference)
+        return self if key == self.key else GetItemGrad(key, self.shape)
 
     def lower_given(self, g: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("spread", self.key, self.shape, len(numbers))

@@ -1,8 +1,8 @@
 """`TensorArray`: tensors by index, written one after another and read or stacked later.
 
 While indices are known it is a list of tensors. With a symbolic index, or inside a loop or branch of a graph, it is one stacked
-tensor, [size, ...], and a write updates one row. While tracing, an array is a value: `write` returns a new one and does not
-change the old one.
+tensor, [size, ...], and a write updates one row; with elements of several sizes, where `infer_shape` is False, it is padded,
+beside the sizes (`varied.py`). While tracing, an array is a value: `write` returns a new one and does not change the old one.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.branch import conditional
+from graphad.ops.control.varied import Varied
 from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
 
 _CLEARED = object()
@@ -82,9 +83,10 @@ class TensorArray:
         self._infer_shape = bool(infer_shape)
         self._required: Dims = as_dims(element_shape)  # of all elements, whatever infer_shape says
         self._dims = self._required
+        self._may_vary = False  # whether elements of several sizes come, so that they are padded
         self._unranked = False  # whether elements come whose rank is known only at run time
         self._items: list[Any] | None = None
-        self._buffer: Tensor | None = None
+        self._buffer: Tensor | Varied | None = None
         self._size: Any = None
         # In a step of a loop: the stacked tensor at its start, and the element written since, None if it is more than one.
         self._origin: Any = None
@@ -132,7 +134,7 @@ class TensorArray:
         if self._buffer is None:
             size: Tensor = self._size
             return size
-        self._asked_size = getitem(shape(self._buffer), 0)
+        self._asked_size = getitem(shape(_rows(self._buffer)), 0)
         return self._asked_size  # type: ignore[no-any-return]
 
     # -- one element -----------------------------------------------------------------------------------------------
@@ -141,7 +143,8 @@ class TensorArray:
         """The element under a number. One that was never written is zeros, where the shape of the elements is known."""
         number = _number(index)
         if self._items is None or number is None:
-            return gather(self._stacked(), index)
+            whole = self._whole()
+            return whole.read(index) if isinstance(whole, Varied) else gather(whole, index)
         self._check_index(number, False)
         item: Any = self._items[number]
         if item is _CLEARED:
@@ -162,7 +165,7 @@ class TensorArray:
         number = _number(index)
         dims = self._merged(value.dims)
         if self._items is None or number is None:
-            made = self._with(buffer=self._updated(index, value), dims=dims)
+            made = self._with(buffer=self._updated(index, value, dims), dims=dims)
             made._origin = self._origin
             place = AT_END if self._dynamic and index is self._asked_size is not None else index
             made._writes = None if self._writes is None else [*self._writes, (place, value)]
@@ -182,7 +185,8 @@ class TensorArray:
     def stack(self, name: str | None = None) -> Tensor:
         """The elements along a new first axis, [size, ...]."""
         if self._items is None:
-            return self._stacked()
+            whole = self._whole()
+            return whole.stacked() if isinstance(whole, Varied) else whole
         items = [
             self._empty("stack", k) if x is None or x is _CLEARED else x for k, x in enumerate(self._items)
         ]
@@ -194,12 +198,20 @@ class TensorArray:
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements under several numbers along a new first axis."""
+        if self._items is None and isinstance(self._buffer, Varied):
+            return self._buffer.gathered(indices)
+        numbers = None if self._items is None or self._infer_shape else known_value(lift(indices))
+        if numbers is not None and numbers.ndim == 1 and numbers.size:
+            # Only these elements need to have one shape.
+            return self._with(items=[self._item(int(number)) for number in numbers], copy=True).stack()
         return gather(self.stack(), indices)
 
     def concat(self, name: str | None = None) -> Tensor:
         """The elements joined along their first axis."""
         if self._items is None:
-            rows = self._stacked()
+            rows = self._whole()
+            if isinstance(rows, Varied):
+                return rows.joined()
             if rows.dims is not None and len(rows.dims) < 2:
                 raise InvalidArgumentError("TensorArray.concat: the elements are scalars; use stack.")
             sizes = shape(rows)
@@ -303,11 +315,19 @@ class TensorArray:
         """Whether the rank of its elements is known, so that they can be stacked."""
         return self._buffer is not None or self._dims is not None or self._unranked
 
+    def __graphad_claims__(self, other: TensorArray) -> bool:
+        """Whether its elements have one shape, and those of `other`, which takes its place in a loop or branch, may have more."""
+        return other._varies() and not self._varies()
+
     def __graphad_like__(self, other: TensorArray) -> TensorArray:
         """The same array with the other's element shape; unknown sizes are 0 until an element is written."""
+        if other._varies():
+            made = self._allocated(other._dims)
+            made._may_vary = True
+            return made
         if other._dims is not None:
             return self._allocated(other._dims)
-        like = other._written()[0].dims if other._buffer is None else other._buffer.dims
+        like = other._written()[0].dims if other._buffer is None else other._buffer.dims  # type: ignore[union-attr]
         if like is None:
             return self._allocated(None)
         return self._allocated((None,) * (len(like) - (other._buffer is not None)))
@@ -319,31 +339,42 @@ class TensorArray:
         return made
 
     def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
-        """Its stacked tensor, and a function that rebuilds the array from another one."""
+        """Its stacked tensor, or the padded one and the sizes, and a function that rebuilds the array from others."""
         dims = self._dims
+        whole = self._whole()
+        if isinstance(whole, Varied):
+            return list(whole), lambda parts: self._with(buffer=Varied(*parts), dims=dims, copy=True)
 
         def made_of(parts: list[Tensor | None]) -> TensorArray:
             made = self._with(buffer=parts[0], dims=dims, copy=True)
             made._origin, made._writes = parts[0], []
             return made
 
-        return [self._stacked()], made_of
+        return [whole], made_of
 
     def __graphad_mapped__(self, of: Callable[[Tensor], Tensor]) -> TensorArray:
         """The array with `of` each element."""
         items, buffer = self._items, self._buffer
         mapped = items and [x if x is None or x is _CLEARED else of(x) for x in items]
+        if isinstance(buffer, Varied):
+            return self._with(buffer=buffer._replace(rows=of(buffer.rows)), copy=True)
         return self._with(items=mapped, buffer=None if buffer is None else of(buffer), copy=True)
 
     def __graphad_loop_dims__(self) -> Sequence[Any]:
         """The shapes of its parts as far as they stay the same from step to step of a loop."""
-        buffer = self._stacked()
+        whole = self._whole()
+        buffer = _rows(whole)
         length = None if self._dynamic or not buffer.dims else buffer.dims[0]
+        if isinstance(whole, Varied):
+            dims = self._dims or ()
+            return [(length, *dims), (length, len(dims))]
         return [None if self._dims is None else (length, *self._dims)]
 
     def __graphad_loop_writes__(self) -> Sequence[Any]:
         """For each part (value at the start of the step, index or AT_END, written value, whether it may grow) if the step wrote
         one element; else None."""
+        if self._varies():
+            return [None, None]
         if self._writes is None or len(self._writes) != 1:
             return [None]
         return [(self._origin, *self._writes[0], self._dynamic)]
@@ -353,7 +384,7 @@ class TensorArray:
     def _with(
         self,
         items: list[Any] | None = None,
-        buffer: Tensor | None = None,
+        buffer: Tensor | Varied | None = None,
         dims: Any = ...,
         copy: bool = False,
     ) -> TensorArray:
@@ -368,13 +399,41 @@ class TensorArray:
             made._dims = dims
         return made
 
+    def _item(self, number: int) -> Any:
+        self._check_index(number, False)
+        return self._items[number]  # type: ignore[index]
+
     def _written(self) -> list[Any]:
         return [x for x in self._items or () if x is not None and x is not _CLEARED]
+
+    def _varies(self) -> bool:
+        """Whether its elements may differ in shape, so that they are padded in loops and branches."""
+        if self._may_vary or isinstance(self._buffer, Varied):
+            return True
+        if self._infer_shape or not self._dims or is_definite(self._dims):
+            return False
+        return len({x.dims for x in self._written()}) > 1 or any(
+            not is_definite(x.dims) for x in self._written()
+        )
+
+    def _apart(self, dims: Sequence[int | None]) -> Varied:
+        """Its elements as those of several sizes."""
+        if isinstance(self._buffer, Varied):
+            return self._buffer
+        if self._buffer is not None:
+            return Varied.alike(self._buffer)
+        if self._items is None:
+            return Varied.blank(self._size, dims, self._dtype)
+        return Varied.of([None if x is _CLEARED else x for x in self._items], dims, self._dtype)
+
+    def _whole(self) -> Tensor | Varied:
+        """All elements, as one tensor or as those of several sizes."""
+        return self._apart(self._dims or ()) if self._varies() else self._stacked()
 
     def _stacked(self) -> Tensor:
         """All elements as one tensor."""
         if self._buffer is not None:
-            return self._buffer
+            return self._buffer if not isinstance(self._buffer, Varied) else self._buffer.stacked()
         if self._items is not None and self._written():
             like = self._written()[0]
             blank = zeros(like.dims if is_definite(like.dims) else shape(like), self._dtype)
@@ -416,10 +475,12 @@ class TensorArray:
         more = concat([reshape(missing, [1]), getitem(shape(buffer), slice(1, None))], 0)
         return concat([buffer, zeros(more, self._dtype)], 0)
 
-    def _updated(self, index: TensorLike, value: Tensor) -> Tensor:
+    def _updated(self, index: TensorLike, value: Tensor, dims: Dims) -> Tensor | Varied:
         index = lift(index)
         if index.dtype is not dtypes.int32 and index.dtype.is_integer:
             index = cast(index, dtypes.int32)
+        if dims and not self._infer_shape and (self._varies() or not is_definite(dims)):
+            return self._apart(dims).written(index, value, self._dynamic, dims)
         buffer = self._grown(value, index, True)
         return tensor_scatter_nd_update(buffer, reshape(index, [1, 1]), expand_dims(value, 0))
 
@@ -440,6 +501,9 @@ class TensorArray:
         """What is known of the shape of the elements with one more. Raises: it has another shape."""
         if self._dims is None:
             return dims
+        if not self._infer_shape and dims is not None and len(dims) == len(self._dims):
+            if are_compatible(self._required, dims) and (self._varies() or self._dims != self._required):
+                return tuple([a if a == b else None for a, b in zip(self._dims, dims, strict=True)])
         if not are_compatible(self._dims, dims):
             if not self._infer_shape and are_compatible(self._required, dims):
                 return self._required
@@ -480,6 +544,10 @@ class TensorArray:
                 "elements is not known."
             )
         return zeros(dims, self._dtype)
+
+
+def _rows(whole: Tensor | Varied) -> Tensor:
+    return whole.rows if isinstance(whole, Varied) else whole
 
 
 def _number(x: TensorLike) -> int | None:

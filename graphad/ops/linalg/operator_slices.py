@@ -6,11 +6,9 @@ import inspect
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros
@@ -63,10 +61,9 @@ class _Slicer:
 
     def leading(self) -> Any:
         """The leading sizes of a slice."""
-        if None in self._batch or any(isinstance(part, Tensor) for part in self._key):
-            whole: Any = zeros(self._sizes)
-            return shape_of(whole[self._key])
-        return list(np.broadcast_to(np.zeros(()), self._batch)[self._key].shape)
+        whole: Any = zeros(self._sizes if None in self._batch else self._batch)
+        found = whole[self._key]
+        return list(found.dims) if is_definite(found.dims) else shape_of(found)
 
 
 def sliced(operator: Any, key: Any) -> Any:

@@ -72,8 +72,7 @@ class Print(TupleOp):
         text = self.pieces[0]
         for x, piece in zip(xs, self.pieces[1:], strict=True):
             text += formatted(x, self.summarize) + piece
-        if printed.is_due():
-            _write(text, self.stream)
+        printed.once(_write, text, self.stream)
         return ()
 
     vjp = no_gradient("printing gives no value")

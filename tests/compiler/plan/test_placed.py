@@ -12,6 +12,7 @@ import graphad as tf
 from graphad.compiler.backend import RESULT
 from graphad.compiler.cpu.runtime import blas, placing
 from graphad.compiler.plan.executable import MOST_MISSES, Executable
+from graphad.compiler.plan.tiers import Compilation
 from graphad.core.errors import InternalError
 from graphad.kernels.forms import Placed
 from graphad.tools.explain import explain
@@ -144,6 +145,26 @@ def test_runs_that_are_clipped_each_time_do_not_assume_sizes_for_long() -> None:
     assert not run(inside) and not run(outside)
 
 
+def test_a_plan_that_another_thread_gives_up_while_it_is_bound_is_not_used(monkeypatch: Any) -> None:
+    x, inside, outside = numbers(10), tf.constant(3), tf.constant(8)
+    made = Executable(trace_flat(lambda x, i: [x[i : i + 4] * 2.0], [x.spec, inside.spec]).graph)
+    bind = Compilation.bind
+
+    def late(compilation: Compilation, sizes: Any) -> Any:
+        found = bind(compilation, sizes)
+        if compilation.assumes:
+            for _ in range(MOST_MISSES):
+                made._missed(made.classes[0])
+        return found
+
+    monkeypatch.setattr(Compilation, "bind", late)
+    (found,) = made.run([x.numpy(), inside.numpy()], jit_compile=True)
+    assert found.tobytes() == (x[3:7] * 2.0).numpy().tobytes()
+    assert made.sizes_of([x.numpy(), inside.numpy()]).native is None
+    (found,) = made.run([x.numpy(), outside.numpy()], jit_compile=True)
+    assert found.tobytes() == (x[8:] * 2.0).numpy().tobytes()
+
+
 def test_places_outside_are_errors_of_the_op() -> None:
     x = numbers(6, 4)
     block = tf.function(lambda x, i: tf.slice(x, [i, 1], [2, 2]) + 1.0, jit_compile=True)
@@ -249,3 +270,64 @@ def test_a_step_has_numpys_meaning_of_bounds(seed: int) -> None:
             except InternalError:
                 return  # a part that does not fit what is fixed
             assert not blas.run_parts(made, with_room | {RESULT: np.empty(larger)})
+
+
+def test_a_size_is_not_assumed_where_only_the_shape_of_a_slice_is_used() -> None:
+    """Nothing would see that the slice is clipped, as its elements are not read."""
+
+    def sizes(x: Any, i: Any) -> Any:
+        y = x[i : i + 4]
+        return tf.shape(y)[0], tf.zeros_like(y), x * tf.cast(tf.size(y), tf.float32)
+
+    def of_two(x: Any, i: Any, j: Any) -> Any:  # the other one is checked
+        return x[i : i + 4] * 2.0, tf.ones_like(x[j : j + 4]) * 3.0
+
+    def in_rounds(x: Any, i: Any) -> Any:
+        total = tf.constant(0)
+        for k in tf.range(3):
+            total += tf.size(x[i + k : i + k + 4]) * k
+        return total, x * 2.0
+
+    x = numbers(10)
+    for start in (2, 8, -2, 20, -20):
+        agrees(sizes, x, tf.constant(start))
+        agrees(of_two, x, tf.constant(1), tf.constant(start))
+        agrees(in_rounds, x, tf.constant(start))
+
+
+def test_the_shape_of_a_slice_is_checked_by_its_derivative() -> None:
+    """The derivative of a sum does not read the slice, and writes to the same place."""
+
+    def slope(x: Any, i: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(x[i : i + 4] * 3.0)
+        return tape.gradient(loss, x)
+
+    compiled = is_native(slope, numbers(10), tf.constant(2))
+    for start in (8, -2, 20):
+        agrees(compiled, numbers(10), tf.constant(start))
+
+
+def test_a_size_is_not_printed_before_the_slice_is_known_to_have_it(capfd: Any) -> None:
+    def f(x: Any, i: Any) -> Any:
+        total = tf.constant(0.0)
+        for k in tf.range(3):
+            tf.print(k, tf.shape(x[i + k : i + k + 3]), output_stream="stdout")
+            total += tf.reduce_sum(x[i + k : i + k + 3] * 2.0)
+        return total
+
+    def slope(x: Any, i: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            tf.print(tf.shape(x[i : i + 4]), output_stream="stdout")
+            loss = tf.reduce_sum(x[i : i + 4])
+        return tape.gradient(loss, x)
+
+    for each in (f, slope):
+        compiled = tf.function(each, jit_compile=True)
+        for start in (1, 8, 6, -2):
+            each(numbers(10), tf.constant(start))
+            wanted = capfd.readouterr().out
+            compiled(numbers(10), tf.constant(start))
+            assert capfd.readouterr().out == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -149,3 +150,61 @@ def test_texts_come_while_the_loop_runs(capsys: Any) -> None:
         sys.stdout = before
     assert seen == ["0\n", "1\n", "2\n"]
     agrees(capsys, f, X)
+
+
+class _Stream(io.StringIO):
+    """A stream that does something at its third text, once or always."""
+
+    def __init__(self, act: Any, times: int) -> None:
+        super().__init__()
+        self.act, self.times, self.texts = act, times, 0
+
+    def write(self, text: str) -> int:
+        self.texts += 1
+        if self.texts >= 3 and self.times:
+            self.times -= 1
+            self.act()
+        return super().write(text)
+
+
+def test_a_text_that_could_not_be_written_is_not_lost(monkeypatch: Any) -> None:
+    def fail() -> None:
+        raise OSError("the disk is full")
+
+    for times in (1, 100):
+        stream = _Stream(fail, times)
+        monkeypatch.setattr(sys, "stdout", stream)
+        if times == 1:  # written by the run that is made again
+            rounds(X, tf.constant(99.0))
+            assert [line.split(" [")[0] for line in stream.getvalue().splitlines()] == [
+                "begin",
+                "step 0",
+                "step 10",
+                "step 20",
+                "end",
+            ]
+        else:
+            with pytest.raises(OSError, match="full"):
+                rounds(X, tf.constant(99.0))
+
+
+def test_what_a_stream_prints_itself_is_not_counted(monkeypatch: Any) -> None:
+    """The run that is made again would leave out texts of its own instead."""
+
+    @tf.function(jit_compile=True)
+    def f(x: Any, i: Any) -> Any:
+        tf.print("first", output_stream=sys.stdout)
+        y = x
+        for k in tf.range(2):
+            tf.print("round", k, output_stream=sys.stdout)
+            y += tf.reduce_sum(x[i + k : i + k + 2])
+        tf.print("last", y, output_stream=sys.stdout)
+        return y
+
+    texts = []
+    for each in (f.python_function, f):
+        stream = _Stream(lambda: tf.print("from the stream", output_stream=sys.stdout), 1)
+        monkeypatch.setattr(sys, "stdout", stream)
+        each(X, tf.constant(1))  # the second slice is clipped
+        texts.append(stream.getvalue())
+    assert texts[0] == texts[1] and "from the stream" in texts[0]

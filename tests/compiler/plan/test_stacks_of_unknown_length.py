@@ -391,3 +391,36 @@ def test_a_loop_that_collects_too_much_says_so_and_gives_it_back(tmp_path):
     assert error.startswith(
         "ResourceExhaustedError: loop: what it collects takes 524288 bytes in each step"
     ), error
+
+
+@pytest.mark.parametrize("room", [15_000, 11_000])
+def test_where_memory_is_scarce_stacks_grow_in_a_few_steps_or_are_given_back(room, monkeypatch):
+    """Growing by one slice copies all of them in each round."""
+    made, asked, held = growing.Stacks._made, [], []
+
+    def scarce(stacks, count):
+        asked.append(count)
+        held[:] = [stacks]
+        if count > room:
+            raise stacks._exhausted(count, MemoryError("none left"))
+        return made(stacks, count)
+
+    monkeypatch.setattr(growing.Stacks, "_made", scarce)
+
+    @tf.function(jit_compile=True)
+    def collected(x, n):
+        i, rows = tf.constant(0), tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        while i < n:
+            rows = rows.write(i, x * tf.cast(i, tf.float32))
+            i += 1
+        return rows.stack()
+
+    x, n = tf.ones([4]), tf.constant(14_000)
+    if room > 14_000:
+        assert collected(x, n).shape == (14_000, 4)
+    else:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="use fewer steps"):
+            collected(x, n)
+        assert not held[0]._arrays
+    assert len(asked) < 30
+    np.testing.assert_array_equal(collected(x, tf.constant(3)), np.arange(3.0)[:, None] * np.ones((3, 4)))

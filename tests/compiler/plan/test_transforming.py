@@ -259,3 +259,11 @@ def test_products_of_integers_are_rows(dtype: str) -> None:
 def test_matrices_of_a_diagonal_are_rows(dtype: str) -> None:
     x = tf.cast(tf.reshape(tf.range(24.0), [2, 3, 4]), dtype)
     is_native(lambda x: (tf.linalg.diag(x), tf.linalg.diag(x[0, 0]), tf.linalg.diag(tf.transpose(x))), x)
+
+
+@pytest.mark.parametrize("special", [np.nan, complex(np.inf, -0.0), complex(1.0, np.nan)])
+def test_a_product_over_an_axis_of_one_has_the_bits_of_the_eager_op(special: complex) -> None:
+    """NumPy multiplies by 1 there, which makes both parts NaN."""
+    x = tf.constant([[1.0 + 2.0j], [special]])
+    found = tf.function(lambda x: tf.reduce_prod(x + x, 1), jit_compile=True)(x)
+    assert found.numpy().tobytes() == tf.reduce_prod(x + x, 1).numpy().tobytes()

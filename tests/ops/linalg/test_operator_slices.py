@@ -84,3 +84,15 @@ def test_what_cannot_be_sliced_says_so() -> None:
         Own(A)[0]
     with pytest.raises(TypeError, match="not iterable"):
         list(MADE["full"]())
+
+
+@pytest.mark.parametrize("name", ["full", "identity", "zeros"])
+def test_wrong_indices_are_refused_in_the_words_for_tensors(name: str) -> None:
+    for key, error, message in (
+        (5, tf.errors.OutOfRangeError, "slice index 5 of dimension 0 out of bounds"),
+        (True, TypeError, "are valid indices, got True"),
+        ("a", TypeError, "are valid indices, got 'a'"),
+        ((..., ...), tf.errors.InvalidArgumentError, "Multiple ellipses"),
+    ):
+        with pytest.raises(error, match=message):
+            MADE[name]()[key]

@@ -282,7 +282,7 @@ def nested(depth, leaf=1.0):
 @pytest.mark.parametrize("depth", [1000, 100_000])
 def test_arguments_nested_too_deeply_are_refused_in_words(depth):
     f = loaded(model([node(0, [0])])).f
-    with pytest.raises(ValueError, match="matching concrete function"):
+    with pytest.raises(gd.errors.ArgumentTypeError, match="nested too deeply"):
         f(nested(depth))
     with pytest.raises(gd.errors.ArgumentTypeError, match="nested too deeply"):
         gd.function(lambda x: x)(nested(depth))

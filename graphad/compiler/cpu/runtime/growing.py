@@ -199,13 +199,19 @@ class Stacks:
             count = GROW + GROW_WORDS * len(self.slices)
             words = self._words = (ctypes.c_int64 * count).from_address(block)
         wanted, before = words[S_WANTED], words[S_CAPACITY]
-        count = max(2 * before, wanted, _FIRST_BYTES // max(self._bytes, 1))
-        if not words[S_USED]:
-            count = max(min(count, words[S_END]), wanted)
-        try:
-            arrays = self._made(count)
-        except MemoryError:
-            arrays = self._made(wanted)
+        part = 1
+        arrays: list[np.ndarray] = []
+        while not arrays:
+            count = max(before + before // part, wanted, _FIRST_BYTES // max(self._bytes, 1))
+            if not words[S_USED]:
+                count = max(min(count, words[S_END]), wanted)
+            try:
+                arrays = self._made(count)
+            except ResourceExhaustedError:
+                part *= 4
+                if part > 16:  # never only the next slice: each time all are copied
+                    self._free()  # at once, whoever keeps the error
+                    raise
         for old, new in zip(self._arrays, arrays, strict=False):
             new[:before] = old
         self._arrays = arrays
@@ -231,7 +237,10 @@ class Stacks:
         """Free what is large."""
         words = self._words
         if words is not None and self._bytes * words[S_CAPACITY] > _KEPT_BYTES:
-            words[S_CAPACITY], self._arrays = 0, []
+            self._free()
+
+    def _free(self) -> None:
+        self._words[S_CAPACITY], self._arrays = 0, []
 
 
 def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:

@@ -1,0 +1,236 @@
+"""Convolutions, pools and layers of neural networks whose arguments had another order or other names in TensorFlow 1.
+
+`compat.v1.nn` lists them; each calls the newer function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
+from graphad.core.errors import ArgumentTypeError
+from graphad.core.tensor import Tensor
+from graphad.ops import linalg, nn
+from graphad.ops.older_arguments import newer
+
+Sizes = int | Sequence[int]
+Padding = str | Sequence[Any]
+
+
+def _given(op: str, name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value of an argument with two names, of which one must be given."""
+    found = newer(op, name, new, old_name, old)
+    if found is None:
+        raise ArgumentTypeError(f"{op}: {name} is missing, which may also be called {old_name}.")
+    return found
+
+
+def conv1d(
+    value: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    stride: Sizes | None = None,
+    padding: Padding = "VALID",
+    use_cudnn_on_gpu: bool | None = None,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: TensorLike | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.conv1d`; `value` is an older name of `input`."""
+    x = _given("conv1d", "input", input, "value", value)
+    return nn.conv1d(x, filters, 1 if stride is None else stride, padding, data_format or "NWC", dilations)  # type: ignore[arg-type]
+
+
+def _conv(rank: int, layout: str) -> Callable[..., Tensor]:
+    name = f"conv{rank}d"
+    newest = getattr(nn, name)
+
+    def conv(
+        input: TensorLike,
+        filter: TensorLike | None = None,
+        strides: Sizes = 1,
+        padding: Padding = "VALID",
+        data_format: str = layout,
+        dilations: Sizes | None = None,
+        name: str | None = None,
+        filters: TensorLike | None = None,
+    ) -> Tensor:
+        kernel = _given(conv.__name__, "filters", filters, "filter", filter)
+        found: Tensor = newest(input, kernel, strides, padding, data_format or layout, dilations)
+        return found
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"As `graphad.nn.{name}`; `filter` is an older name of `filters`."
+    return conv
+
+
+conv3d = _conv(3, "NDHWC")
+
+
+def conv2d(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Sizes = 1,
+    padding: Padding = "VALID",
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Sizes | None = None,
+    name: str | None = None,
+    filters: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.nn.conv2d`; `filter` is an older name of `filters`."""
+    kernel = _given("conv2d", "filters", filters, "filter", filter)
+    return nn.conv2d(input, kernel, strides, padding, data_format or "NHWC", dilations)
+
+
+def conv2d_transpose(
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: ShapeLike | None = None,
+    strides: Sizes = 1,
+    padding: Padding = "SAME",
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.conv2d_transpose`; `value` and `filter` are older names of `input` and `filters`."""
+    x = _given("conv2d_transpose", "input", input, "value", value)
+    kernel = _given("conv2d_transpose", "filters", filters, "filter", filter)
+    if output_shape is None:
+        raise ArgumentTypeError(
+            "conv2d_transpose: output_shape is missing; give the four sizes of the result."
+        )
+    return nn.conv2d_transpose(x, kernel, output_shape, strides, padding, data_format, dilations)
+
+
+def depthwise_conv2d(
+    input: TensorLike,
+    filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.depthwise_conv2d`; `rate` is an older name of `dilations`."""
+    apart = newer("depthwise_conv2d", "dilations", dilations, "rate", rate)
+    return nn.depthwise_conv2d(input, filter, strides, padding, data_format, apart)
+
+
+def separable_conv2d(
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: Sizes,
+    padding: Padding,
+    rate: Sizes | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.separable_conv2d`; `rate` is an older name of `dilations`."""
+    apart = newer("separable_conv2d", "dilations", dilations, "rate", rate)
+    return nn.separable_conv2d(
+        input, depthwise_filter, pointwise_filter, strides, padding, data_format, apart
+    )
+
+
+def _pool(name: str) -> Callable[..., Tensor]:
+    newest = getattr(nn, name)
+
+    def pool(
+        value: TensorLike | None = None,
+        ksize: Sizes | None = None,
+        strides: Sizes | None = None,
+        padding: Padding | None = None,
+        data_format: str | None = "NHWC",
+        name: str | None = None,
+        input: TensorLike | None = None,
+    ) -> Tensor:
+        x = _given(pool.__name__, "input", input, "value", value)
+        found: Tensor = newest(x, ksize, strides, padding, data_format)
+        return found
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"As `graphad.nn.{name}`; `value` is an older name of `input`."
+    return pool
+
+
+max_pool = _pool("max_pool")
+avg_pool = _pool("avg_pool")
+
+
+def embedding_lookup(
+    params: TensorLike | Sequence[TensorLike],
+    ids: TensorLike,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """As `graphad.nn.embedding_lookup`, of a table in one piece."""
+    if isinstance(params, list | tuple):
+        if len(params) != 1:
+            raise ArgumentTypeError(
+                f"embedding_lookup: params has {len(params)} pieces; join them into one table first."
+            )
+        params = params[0]
+    return nn.embedding_lookup(params, ids, max_norm)  # type: ignore[arg-type]
+
+
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
+    """As `graphad.nn.crelu`."""
+    return nn.crelu(features, axis)
+
+
+def space_to_depth(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """As `graphad.nn.space_to_depth`."""
+    return nn.space_to_depth(input, block_size, data_format)
+
+
+def depth_to_space(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """As `graphad.nn.depth_to_space`."""
+    return nn.depth_to_space(input, block_size, data_format)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    pos_weight: TensorLike | None = None,
+    name: str | None = None,
+    targets: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.nn.weighted_cross_entropy_with_logits`; `targets` is an older name of `labels`."""
+    classes = _given("weighted_cross_entropy_with_logits", "labels", labels, "targets", targets)
+    return nn.weighted_cross_entropy_with_logits(classes, logits, pos_weight)  # type: ignore[arg-type]
+
+
+def weighted_moments(
+    x: TensorLike,
+    axes: AxisLike,
+    frequency_weights: TensorLike,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """As `graphad.nn.weighted_moments`; `keep_dims` is an older name of `keepdims`."""
+    keep = newer("weighted_moments", "keepdims", keepdims, "keep_dims", keep_dims)
+    return nn.weighted_moments(x, axes, frequency_weights, bool(keep))
+
+
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
+    """x @ weights + biases."""
+    return nn.bias_add(linalg.matmul(x, weights), biases)
+
+
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
+    """The positive part of x @ weights + biases."""
+    return nn.relu(xw_plus_b(x, weights, biases))

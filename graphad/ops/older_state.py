@@ -1,0 +1,123 @@
+"""Functions of TensorFlow 1 that have become methods of variables, or a few lines of other functions; `compat.v1` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphad.core import dtypes
+from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.convert import lift, lift_like
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.tensor import Tensor
+from graphad.ops import array, math, random
+
+if TYPE_CHECKING:
+    from graphad.eager.variable import Variable
+
+
+def _scatter(name: str) -> Callable[..., Any]:
+    def scatter(
+        ref: Variable,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        values = lift_like(scatter.__name__, updates, ref.dtype)
+        places = lift(indices)
+        values = array.broadcast_to(values, array.concat([array.shape(places), array.shape(ref)[1:]], 0))
+        if places.dims != (None,):
+            places, values = (
+                array.reshape(places, [-1]),
+                array.reshape(values, array.concat([[-1], array.shape(ref)[1:]], 0)),
+            )
+        return getattr(ref, scatter.__name__)(IndexedSlices(values, places))
+
+    scatter.__name__ = scatter.__qualname__ = name
+    scatter.__doc__ = f"`ref.{name}` of updates of slices under indices of the first axis; a number is used for all of them."
+    return scatter
+
+
+def _scatter_nd(name: str) -> Callable[..., Any]:
+    def scatter(
+        ref: Variable,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool = True,
+        name: str | None = None,
+    ) -> Any:
+        return getattr(ref, scatter.__name__)(indices, updates)
+
+    scatter.__name__ = scatter.__qualname__ = name
+    scatter.__doc__ = f"`ref.{name}(indices, updates)`."
+    return scatter
+
+
+scatter_add = _scatter("scatter_add")
+scatter_div = _scatter("scatter_div")
+scatter_max = _scatter("scatter_max")
+scatter_min = _scatter("scatter_min")
+scatter_mul = _scatter("scatter_mul")
+scatter_sub = _scatter("scatter_sub")
+scatter_update = _scatter("scatter_update")
+scatter_nd_add = _scatter_nd("scatter_nd_add")
+scatter_nd_sub = _scatter_nd("scatter_nd_sub")
+scatter_nd_update = _scatter_nd("scatter_nd_update")
+
+
+def sparse_to_dense(
+    sparse_indices: TensorLike,
+    output_shape: ShapeLike,
+    sparse_values: TensorLike,
+    default_value: TensorLike = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor of `output_shape` that holds `default_value`, and `sparse_values`, one or one for all, at `sparse_indices`.
+
+    Args: sparse_indices: A number, numbers [n] of a vector, or places [n, rank].
+    """
+    places, values = lift(sparse_indices), lift(sparse_values)
+    whole = array.fill(output_shape, lift_like("sparse_to_dense", default_value, values.dtype))
+    rank = array.rank(whole)
+    places = array.reshape(places, array.stack([-1, rank]))
+    return array.tensor_scatter_nd_update(whole, places, array.broadcast_to(values, array.shape(places)[:1]))
+
+
+def multinomial(
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
+) -> Tensor:
+    """As `graphad.random.categorical`."""
+    return random.categorical(logits, num_samples, output_dtype, seed)
+
+
+def random_poisson(
+    lam: TensorLike,
+    shape: ShapeLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """As `graphad.random.poisson`, with the operands in the other order."""
+    return random.poisson(shape, lam, dtype, seed)
+
+
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
+    """`t`, scaled so that its norm divided by the number of its elements is at most `clip_norm`."""
+    x = lift(t)
+    count = math.cast(array.size(x), x.dtype)
+    largest = lift_like("clip_by_average_norm", clip_norm, x.dtype)
+    total = math.sqrt(math.reduce_sum(x * x))
+    return math.multiply(x * largest, math.minimum(count / total, 1 / largest))
+
+
+def tuple(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """The tensors, all of them computed before one is used: as they are here."""
+    return [None if x is None else array.identity(x) for x in tensors]
