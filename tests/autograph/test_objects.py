@@ -216,6 +216,17 @@ def moves_items_on(cell, x, n):
     return cell.seen()
 
 
+def moves_items_on_in_a_branch_of_a_step(cell, x, n):
+    def push(v):
+        cell.parts.pop(0)
+        cell.parts.append(v)
+
+    for i in tf.range(n):
+        if i % 2 == 0:
+            push(x * 0.5 + cell.parts[1])
+    return cell.seen()
+
+
 def moves_numbers_on(cell, x, n):
     recent = deque([0.25, 0.5, 0.75], maxlen=3)
     y = tf.cast(x, tf.float32)
@@ -249,6 +260,7 @@ PROGRAMS = [
     assigns_by_name,
     updates_a_dict,
     moves_items_on,
+    moves_items_on_in_a_branch_of_a_step,
     moves_numbers_on,
     moves_numbers_on_in_one_branch,
     keeps_in_place_of_a_number,

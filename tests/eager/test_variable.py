@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -363,3 +364,16 @@ def test_a_copied_tensor_is_another_tensor_for_tapes():
 def test_a_variable_is_a_python_number():
     assert complex(tf.Variable(1.0 - 2.0j)) == 1.0 - 2.0j
     assert (int(tf.Variable(3)), float(tf.Variable(0.5))) == (3, 0.5)
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+def test_an_update_waits_for_whoever_holds_the_guard(method):
+    v = tf.Variable([1.0, 2.0])
+    v.assign_add([0.0, 0.0])  # makes the guard
+    thread = threading.Thread(target=lambda: getattr(v, method)(tf.constant([5.0, 5.0])))
+    with v.guard:
+        thread.start()
+        thread.join(0.05)
+        assert thread.is_alive() and v.numpy().tolist() == [1.0, 2.0]
+    thread.join(10)
+    assert not thread.is_alive() and v.numpy().tolist() != [1.0, 2.0]

@@ -284,3 +284,20 @@ def test_a_tall_jacobian_of_unknown_sizes_takes_megabytes_and_not_gigabytes(what
         timeout=300,
     )
     assert int(found.stdout) < 256
+
+
+def test_columns_of_complex_numbers_of_unknown_size():
+    weights = tf.constant(np.arange(40.0) - 2.0 + 1j * np.arange(40.0) ** 2)  # many rows, few columns
+
+    def outer(x, at_once=True):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.tensordot(weights, x * x, 0)
+        return tape.jacobian(y, x, experimental_use_pfor=at_once)
+
+    unknown = tf.function(outer, input_signature=[tf.TensorSpec([None], tf.complex128)])
+    for size in (1, 2, 9):
+        x = tf.constant(np.arange(1.0, size + 1.0) * (2.0 - 1j))
+        rows = outer(x, at_once=False)  # pulled back one by one
+        np.testing.assert_allclose(outer(x), rows, rtol=1e-12)
+        np.testing.assert_allclose(unknown(x), rows, rtol=1e-12)

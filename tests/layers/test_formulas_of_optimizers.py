@@ -96,3 +96,31 @@ def test_an_update_of_another_shape_is_refused_with_the_sizes() -> None:
     with pytest.raises(ValueError, match=r"with shape \(2,\) using a tensor with shape \(\)"):
         v.assign_sub(tf.constant(1.0))
     assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def _largest(w: Any, gradients: Any) -> Any:
+    m = v = largest = 0.0
+    for t, g in enumerate(gradients, 1):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        largest = np.maximum(largest, v)
+        w = w - 0.1 * np.sqrt(1 - 0.999**t) / (1 - 0.9**t) * m / (np.sqrt(largest) + 1e-7)
+    return w
+
+
+def _signs(w: Any, gradients: Any) -> Any:
+    m = 0.0
+    for g in gradients:
+        w = w - 0.1 * np.sign(0.9 * m + 0.1 * g)
+        m = 0.99 * m + 0.01 * g
+    return w
+
+
+@pytest.mark.parametrize(("name", "formula"), [("Adam, largest", _largest), ("Lion", _signs)])
+def test_what_is_larger_decides_as_in_the_formulas(name: str, formula: Any) -> None:
+    gradients = [
+        np.array(g) for g in ([9.0, -1.0, 1.0], [0.1, 0.2, -0.12], [-0.2, 0.1, 0.05], [0.1, 3.0, -0.4])
+    ] * 5
+    variable, optimizer = tf.Variable(np.array([1.0, 2.0, 3.0])), CASES[name]()
+    for g in gradients:
+        optimizer.apply_gradients([(tf.constant(g), variable)])
+    np.testing.assert_allclose(variable.numpy(), formula(np.array([1.0, 2.0, 3.0]), gradients), rtol=1e-6)

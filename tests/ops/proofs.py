@@ -378,7 +378,9 @@ _excuse(
 _excuse(_SOLVED, "float16 bfloat16", "fft", "irfft", "logm", "matrix_direction", "real", "imag")
 _excuse(_GIVEN, "numbers", "avg_pool_grad", "convolution_filter_grad", "gather_grad", "max_pool_grad")
 _excuse(_GIVEN, "numbers", "sparse_cross_entropy_grad", "take_along_axis_grad")
-_excuse(_OTHERS, "bfloat16", "one_minus_square", "reciprocal_grad", "sigmoid_grad", "tanh_grad")
+_excuse(
+    _OTHERS, "bfloat16", "one_minus_square", "one_plus_square", "reciprocal_grad", "sigmoid_grad", "tanh_grad"
+)
 _excuse(_OTHERS, "complex", "squared_difference", "tridiagonal_eigenvalues")
 
 

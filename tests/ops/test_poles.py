@@ -425,3 +425,11 @@ SECOND = {
 def test_second_derivatives_are_infinite_where_the_first_ones_are(name: str, run: str) -> None:
     f, points, want = SECOND[name]
     np.testing.assert_array_equal(derivatives(f, points, RUNS[run], 2), want)
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("f", [tf.atan, tf.asinh, tf.acosh])
+def test_second_derivatives_vanish_where_the_function_ends_at_infinity(f: Any, run: str) -> None:
+    points = [INF] if f is tf.acosh else [-INF, INF]
+    for order in (1, 2):
+        np.testing.assert_array_equal(derivatives(f, points, RUNS[run], order), np.zeros(len(points)))

@@ -15,6 +15,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.op import Op
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
 from graphad.ops.directly import parts_directly
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
-def times(derivative: Callable[[Tensor], Tensor]) -> VjpRule:
-    """The rule that multiplies by (the conjugate of) a derivative computed from the input."""
+def times(derivative: Callable[[Tensor], Tensor], multiply: Op = MUL) -> VjpRule:
+    """The rule that multiplies by (the conjugate of) a derivative computed from the input.
+
+    With MUL_ZERO as `multiply` a cotangent of 0 stays 0 where the derivative is infinite.
+    """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(MUL, g, conjugate(derivative(ctx.inputs[0]))),)
+        return (bind(multiply, g, conjugate(derivative(ctx.inputs[0]))),)
 
     vjp.__module__ = derivative.__module__
     return vjp

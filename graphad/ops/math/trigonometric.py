@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
-from graphad.ops.math.arithmetic import ADD, DIV_ZERO, MUL, NEG, SQUARE
+from graphad.ops.math.arithmetic import ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, SQUARE
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import ONE, over, times
 from graphad.ops.math.power import SQRT
@@ -22,6 +22,10 @@ from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 def _minus_twice(x: Tensor) -> Tensor:
     return bind(MUL, scalar_like(-2.0, x), x)
+
+
+def _twice(x: Tensor) -> Tensor:
+    return bind(MUL, scalar_like(2.0, x), x)
 
 
 def _one_minus_square(x: Tensor) -> Tensor:
@@ -86,6 +90,16 @@ OneMinusSquare = elementwise(
     doc="1 - x^2, computed as (1 - x) (1 + x), which keeps its digits next to 1.",
 )
 ONE_MINUS_SQUARE = OneMinusSquare()
+# One op, since a cotangent of 0 stays 0 at infinities, as the rule of a square alone does not say.
+OnePlusSquare = elementwise(
+    "one_plus_square",
+    lambda x: ONE[x.dtype] + x * x,
+    vjp=times(_twice, MUL_ZERO),
+    kinds=INEXACT,
+    scalar=(("mul", "x", "x"), ("neg", "a"), ("complement", "b")),
+    doc="1 + x^2.",
+)
+ONE_PLUS_SQUARE = OnePlusSquare()
 Sin = _row("sin", np.sin, times(_cos_of), doc="The sine.")
 Cos = _row("cos", np.cos, times(_minus_sin_of), doc="The cosine.")
 Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")
@@ -101,9 +115,15 @@ Acos = _row(
     over(lambda x: bind(NEG, bind(SQRT, _one_minus_square(x)))),
     doc="The y from 0 to pi with cos(y) = x.",
 )
-Atan = _row("atan", np.arctan, over(_one_plus_square), doc="The y from -pi/2 to pi/2 with tan(y) = x.")
-Sinh = _row("sinh", np.sinh, times(_cosh_of), doc="The hyperbolic sine.")
-Cosh = _row("cosh", np.cosh, times(_sinh_of), doc="The hyperbolic cosine.")
+Atan = _row(
+    "atan",
+    np.arctan,
+    over(lambda x: bind(ONE_PLUS_SQUARE, x)),
+    doc="The y from -pi/2 to pi/2 with tan(y) = x.",
+)
+# In the derivatives of asinh and acosh they are infinite where what is multiplied by them is 0.
+Sinh = _row("sinh", np.sinh, times(_cosh_of, MUL_ZERO), doc="The hyperbolic sine.")
+Cosh = _row("cosh", np.cosh, times(_sinh_of, MUL_ZERO), doc="The hyperbolic cosine.")
 # Their derivatives are computed from the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
 Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")

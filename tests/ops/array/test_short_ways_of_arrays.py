@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.core import bind as door
+from graphad.core.bind import bind
+from graphad.ops.array.join import Stack
+from graphad.ops.array.transpose import Reverse
+
+
+@pytest.fixture(autouse=True)
+def short_ways(monkeypatch):
+    monkeypatch.setattr(door, "VERIFY", False)  # under which the other tests run, by the long ways
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex64", "bfloat16"])
@@ -72,3 +81,10 @@ def test_a_label_outside_is_found_in_every_dtype(dtype):
         labels[2] = wrong
         with pytest.raises(ValueError, match=f"label value of {wrong} which is outside"):
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def test_ops_with_axes_from_the_end():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for axis in (-1, -2, -3):
+        assert np.array_equal(bind(Stack(axis), tf.constant(x), tf.constant(-x)), np.stack([x, -x], axis))
+        assert np.array_equal(bind(Reverse((axis,)), tf.constant(x)), np.flip(x, axis))

@@ -57,3 +57,14 @@ def test_sizes_that_differ_are_refused_however_often():
             tf.einsum("ij,jk->ik", tf.ones([3, 4]), tf.ones([3, 5]))
         with pytest.raises(ValueError, match=r"axis 1 of a with shape .* has size 4, axis 0 of b"):
             tf.tensordot(tf.ones([3, 4]), tf.ones([1, 5]), 1)
+
+
+def test_one_equation_takes_all_sizes_and_results():
+    rng = np.random.default_rng(2)
+    for equation in ("abc,cd->abd", "abc,cd->dba", "abc,cd->ad"):
+        for sizes in ((2, 3, 4, 5), (3, 2, 5, 4), (1, 1, 1, 1), (2, 0, 3, 2)):
+            a, b, c, d = sizes
+            x, y = rng.standard_normal((a, b, c)), rng.standard_normal((c, d))
+            np.testing.assert_allclose(
+                tf.einsum(equation, x, y), np.einsum(equation, x, y), rtol=1e-12, atol=1e-12
+            )

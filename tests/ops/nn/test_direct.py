@@ -246,3 +246,14 @@ def test_a_convolution_of_integers_has_filters_of_its_dtype():
     for filters in (np.ones((1, 1, 1, 1), np.int64), np.ones((1, 1, 1, 1), np.float32)):
         with pytest.raises(TypeError, match=r"^conv2d: filters have dtype"):
             gd.nn.conv2d(gd.ones([1, 2, 2, 1], gd.int32), gd.constant(filters), 1, "VALID")
+
+
+def test_integers_are_added_over_all_but_the_outputs_of_the_filters() -> None:
+    one, many = np.zeros([1, 1, 1, 1], np.int32), 2**21 + 1
+    flat, tall = np.zeros([1, 1, 1, many], np.int32), np.zeros([1, 1, many, 1], np.int32)
+    assert gd.nn.conv2d(one, flat, 1, "SAME").shape == flat.shape
+    assert gd.nn.conv2d_transpose(one, tall, flat.shape, 1, "SAME").shape == flat.shape
+    with pytest.raises(gd.errors.InvalidArgumentError, match=r"conv2d: .* too large for int32"):
+        gd.nn.conv2d(flat, tall, 1, "SAME")
+    with pytest.raises(gd.errors.InvalidArgumentError, match=r"conv2d_transpose: .* too large for int32"):
+        gd.nn.conv2d_transpose(flat, flat, one.shape, 1, "SAME")
