@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.ops import array, math, random
 
-if TYPE_CHECKING:
-    from graphad.eager.variable import Variable
 
-
-def _scatter(name: str) -> Callable[..., Any]:
+def _scatter(name: str) -> Callable[..., Handle]:
     def scatter(
-        ref: Variable,
+        ref: Handle,
         indices: TensorLike,
         updates: TensorLike,
         use_locking: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Handle:
         values = lift_like(scatter.__name__, updates, ref.dtype)
         places = lift(indices)
         values = array.broadcast_to(values, array.concat([array.shape(places), array.shape(ref)[1:]], 0))
@@ -32,22 +29,24 @@ def _scatter(name: str) -> Callable[..., Any]:
                 array.reshape(places, [-1]),
                 array.reshape(values, array.concat([[-1], array.shape(ref)[1:]], 0)),
             )
-        return getattr(ref, scatter.__name__)(IndexedSlices(values, places))
+        changed: Handle = getattr(ref, scatter.__name__)(IndexedSlices(values, places))
+        return changed
 
     scatter.__name__ = scatter.__qualname__ = name
     scatter.__doc__ = f"`ref.{name}` of updates of slices under indices of the first axis; a number is used for all of them."
     return scatter
 
 
-def _scatter_nd(name: str) -> Callable[..., Any]:
+def _scatter_nd(name: str) -> Callable[..., Handle]:
     def scatter(
-        ref: Variable,
+        ref: Handle,
         indices: TensorLike,
         updates: TensorLike,
         use_locking: bool = True,
         name: str | None = None,
-    ) -> Any:
-        return getattr(ref, scatter.__name__)(indices, updates)
+    ) -> Handle:
+        changed: Handle = getattr(ref, scatter.__name__)(indices, updates)
+        return changed
 
     scatter.__name__ = scatter.__qualname__ = name
     scatter.__doc__ = f"`ref.{name}(indices, updates)`."
