@@ -21,7 +21,7 @@ def _scatter(name: str) -> Callable[..., Handle]:
         use_locking: bool = False,
         name: str | None = None,
     ) -> Handle:
-        values = lift_like(scatter.__name__, updates, ref.dtype)
+        values = lift_like(scatter.__name__, updates, ref.spec.dtype)
         places = lift(indices)
         values = array.broadcast_to(values, array.concat([array.shape(places), array.shape(ref)[1:]], 0))
         if places.dims != (None,):
