@@ -68,6 +68,14 @@ class Function:
     def word(self, base: str, index: str | int) -> str:
         return self.emit(f"load i64, ptr {self.at(base, index)}, align 8")
 
+    def read_integer(self, to: Slot, base: str, index: str | int, is_short: str) -> None:
+        """Set a slot of i64 to element `index` of an array of int32 if `is_short`, else of int64."""
+        with self.when(is_short):
+            short = self.emit(f"load i32, ptr {self.at(base, index, 'i32')}")
+            to.set(self.emit(f"sext i32 {short} to i64"))
+        with self.when(self.emit(f"xor i1 {is_short}, true")):
+            to.set(self.emit(f"load i64, ptr {self.at(base, index)}"))
+
     def pointer(self, base: str, index: str | int) -> str:
         return self.emit(f"load ptr, ptr {self.at(base, index)}, align 8")
 

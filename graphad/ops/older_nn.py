@@ -42,30 +42,19 @@ def conv1d(
     return nn.conv1d(x, filters, 1 if stride is None else stride, padding, data_format or "NWC", dilations)  # type: ignore[arg-type]
 
 
-def _conv(rank: int, layout: str) -> Callable[..., Tensor]:
-    name = f"conv{rank}d"
-    newest = getattr(nn, name)
-
-    def conv(
-        input: TensorLike,
-        filter: TensorLike | None = None,
-        strides: Sizes = 1,
-        padding: Padding = "VALID",
-        data_format: str = layout,
-        dilations: Sizes | None = None,
-        name: str | None = None,
-        filters: TensorLike | None = None,
-    ) -> Tensor:
-        kernel = _given(conv.__name__, "filters", filters, "filter", filter)
-        found: Tensor = newest(input, kernel, strides, padding, data_format or layout, dilations)
-        return found
-
-    conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"As `graphad.nn.{name}`; `filter` is an older name of `filters`."
-    return conv
-
-
-conv3d = _conv(3, "NDHWC")
+def conv3d(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: Sizes = 1,
+    padding: Padding = "VALID",
+    data_format: str = "NDHWC",
+    dilations: Sizes | None = None,
+    name: str | None = None,
+    filters: TensorLike | None = None,
+) -> Tensor:
+    """As `graphad.nn.conv3d`; `filter` is an older name of `filters`."""
+    kernel = _given("conv3d", "filters", filters, "filter", filter)
+    return nn.conv3d(input, kernel, strides, padding, data_format or "NDHWC", dilations)
 
 
 def conv2d(

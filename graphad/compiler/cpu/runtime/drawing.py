@@ -187,11 +187,7 @@ def text(kind: str, dtype: str) -> str:
         pair = []
         for k in range(2):
             at, value = f.emit(f"add i64 {f.emit(f'shl i64 {row}, 1')}, {k}"), f.slot("i64", 0)
-            with f.when(is_short):
-                short = f.emit(f"load i32, ptr {f.at(keys, at, 'i32')}")
-                value.set(f.emit(f"sext i32 {short} to i64"))
-            with f.when(f.emit(f"xor i1 {is_short}, true")):
-                value.set(f.emit(f"load i64, ptr {f.at(keys, at)}"))
+            f.read_integer(value, keys, at, is_short)
             pair.append(value.get())
         to = f.at(target, f.emit(f"mul i64 {row}, {count}"), own)
         given = f"i64 {pair[0]}, i64 {pair[1]}, i64 {low}, i64 {span}"

@@ -58,11 +58,7 @@ def _position() -> str:
     value = f.slot("i64", 0)
     with f.loop(0, depth) as d:
         place, size = f.emit(f"add i64 {first}, {d}"), f.word(f.at("%w", d), SIZES)
-        with f.when(is_short):
-            short = f.emit(f"load i32, ptr {f.at(indices, place, 'i32')}")
-            value.set(f.emit(f"sext i32 {short} to i64"))
-        with f.when(f.emit(f"xor i1 {is_short}, true")):
-            value.set(f.emit(f"load i64, ptr {f.at(indices, place)}"))
+        f.read_integer(value, indices, place, is_short)
         with f.when(f.test("slt", value.get(), 0)):
             with f.when(f.test("eq", negative, _NONE)):
                 f.ret(_LEFT_OUT)

@@ -99,11 +99,7 @@ def _bounds() -> str:
         read = []
         for n, word in enumerate((B_SIZES, B_FIRST, B_MANY)):
             base, is_short = f.pointer(w, word), f.test("eq", f.word(w, B_BYTES + n), 4)
-            with f.when(is_short):
-                short = f.emit(f"load i32, ptr {f.at(base, k, 'i32')}")
-                value.set(f.emit(f"sext i32 {short} to i64"))
-            with f.when(f.emit(f"xor i1 {is_short}, true")):
-                value.set(f.emit(f"load i64, ptr {f.at(base, k)}"))
+            f.read_integer(value, base, k, is_short)
             read.append(value.get())
         total, first, many = read
         rest = f.emit(f"sub i64 {total}, {first}")
