@@ -15,7 +15,8 @@ from typing import Any
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError, UnimplementedError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.foreign_errors import UnimplementedError
 from graphad.core.names import name_scope
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
