@@ -91,13 +91,13 @@ def needs_conversion(f: FunctionType, *given: Any) -> bool:
       f: The function.
       given: Its first arguments as far as they are known, such as the object whose method it is.
     """
-    seen: set[Any] = set()
+    seen: dict[Any, Any] = {}
     # What a loop goes over or a test asks is looked at now, so nothing may change it before.
     arguments = dict(zip(f.__code__.co_varnames[: f.__code__.co_argcount], given, strict=False))
     return _needs(f, arguments, seen) or (_LOOKED in seen and _STORED in seen)
 
 
-def _needs(f: FunctionType, arguments: dict[str, Any], seen: set[Any]) -> bool:
+def _needs(f: FunctionType, arguments: dict[str, Any], seen: dict[Any, Any]) -> bool:
     """`arguments` has the values of parameters, without those of which nothing is known."""
     code = f.__code__
     if noting.get() is not None and _assigns(code):
@@ -105,7 +105,7 @@ def _needs(f: FunctionType, arguments: dict[str, Any], seen: set[Any]) -> bool:
     key = id(code), *map(id, arguments.values())
     if key in seen:
         return False
-    seen.add(key)
+    seen[key] = arguments  # held, so that no other object gets the id of one
     parts = _read.get(code)
     if parts is None:
         parts = _read.keep(code, _parts_of(code))
@@ -301,7 +301,7 @@ def _variables(code: CodeType, steps: list[tuple[str, int, Any, int, int]]) -> t
 class _Scope:
     """The names of a function, as of now."""
 
-    def __init__(self, f: FunctionType, arguments: dict[str, Any], seen: set[Any]) -> None:
+    def __init__(self, f: FunctionType, arguments: dict[str, Any], seen: dict[Any, Any]) -> None:
         self._globals = f.__globals__
         self._cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         self._arguments = arguments
@@ -311,7 +311,7 @@ class _Scope:
         """Whether one of the parts may need conversion."""
         for what, place in parts:
             if what == "stored":
-                self._seen.add(_STORED)
+                self._seen[_STORED] = True
             elif what == "called":
                 if self._may_branch(place):
                     return True
@@ -319,7 +319,7 @@ class _Scope:
                 kind = _kind(self.value(place))
                 if kind is None or (what == "looped" and kind != "series"):
                     return True
-                self._seen.add(_LOOKED)
+                self._seen[_LOOKED] = True
         return False
 
     def value(self, place: tuple[Any, ...]) -> Any:
@@ -386,7 +386,7 @@ class _Scope:
             return False
         elif isinstance(found, type) or type(found).__module__ == "builtins":
             if found is setattr or found is delattr:
-                self._seen.add(_STORED)
+                self._seen[_STORED] = True
             return callable(found) and is_overloaded(found) and _kind(self.value(made)) is None
         else:
             given, found = [found], call_method(type(found))
