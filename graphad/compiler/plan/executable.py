@@ -58,7 +58,7 @@ class SizeClass:
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.place = place
-        self._source = None if _is_definite(self.graph) else specialised.graph
+        self._source: Graph | None = specialised.graph
         self.literals = specialised.literals
         self.requested: Compilation | None = None
         self.calls = self.misses = 0
@@ -73,9 +73,9 @@ class SizeClass:
 
             with _make_lock:
                 if self.requested is None:
-                    self.requested = Compilation(
-                        self.graph, self.literals, self.options, self.place, self._source
-                    )
+                    source = None if _is_definite(self.graph) else self._source
+                    self.requested = Compilation(self.graph, self.literals, self.options, self.place, source)
+                    self._source = None
         return self.requested
 
 

@@ -72,6 +72,7 @@ class SizeVector(Op):
     """
 
     name = "sizes"
+    holds_sizes = True
     by_value = ()
     dims: tuple[Offset, ...]
     dtype: DType

@@ -25,7 +25,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import no_gradient
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import negated, product, signs, without_nan
+from graphad.ops.choice import are_ones, negated, product, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -122,12 +122,18 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 _OF_A_QUOTIENT = ((1,), False), ((1,), True)  # what the derivatives by x and by y read of x / y
 
+
+def _product_into(x: Array, y: Array, out: Array) -> Array:
+    return x if are_ones(y, x.dtype) else np.multiply(x, y, out)
+
+
 Neg = elementwise(
     "neg",
     negated,
     vjp=_neg_vjp,
     scalar="neg",
     applied=np.negative,
+    into=np.negative,
     keeps=(False, False),
     doc="-x.",
     infix="-{}",
@@ -138,6 +144,7 @@ Add = elementwise(
     vjp=_add_vjp,
     scalar="add",
     applied=np.add,
+    into=np.add,
     keeps=(False, False),
     doc="x + y.",
     infix="{} + {}",
@@ -161,6 +168,7 @@ Mul = elementwise(
     quick_vjp=_quick_mul_vjp,
     scalar="mul",
     applied=np.multiply,
+    into=staticmethod(_product_into),
     keeps_alone=OF_THE_OTHER,
     doc="x * y.",
     infix="{} * {}",
@@ -344,6 +352,7 @@ Reciprocal = elementwise(
     vjp=_reciprocal_vjp,
     kinds=INEXACT,
     scalar="reciprocal",
+    into=staticmethod(lambda x, out: np.divide(x.dtype.type(1), x, out)),
     keeps=(False, True),
     doc="1 / x.",
 )
