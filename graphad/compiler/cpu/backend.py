@@ -193,7 +193,7 @@ class Cpu(Backend):
                 return False
             return (
                 dtype in indexing.ADDED
-                if form.way in ("add", "max", "min")
+                if indexing.combines(form.way)
                 else as_dtype(dtype).itemsize in self.copied
             )
         if isinstance(form, Placed):
@@ -271,7 +271,7 @@ class Cpu(Backend):
             sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
             places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
-            places |= {indexing.UPDATES: THIRD} if form.way == "put" else {}
+            places |= {indexing.UPDATES: THIRD} if indexing.puts(form.way) else {}
             places |= {indexing.SEEN: WORK} if form.way in ("max", "min") else {}
         elif isinstance(form, Band):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
