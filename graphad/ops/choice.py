@@ -192,6 +192,14 @@ def product(x: Any, y: Any) -> Any:
     return x * y
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """x / y; of one number for all elements, as a tape begins with, and one other again one number: NumPy divides one by one."""
+    if type(x) is _ARRAY and x.size > _MANY and np.size(y) == 1 and np.ndim(y) <= x.ndim:
+        if x.dtype == y.dtype and not any(x.strides):
+            return _of_one(x[(slice(0, 1),) * x.ndim] / y, x)
+    return x / y
+
+
 def _of_one(number: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Again one number for all elements."""
     return np.ndarray(like.shape, like.dtype, number, 0, like.strides)

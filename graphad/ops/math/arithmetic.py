@@ -22,10 +22,13 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import no_gradient
+from graphad.core.op import Op, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import are_ones, negated, product, signs, without_nan
+from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
+from graphad.ops.directly import is_eager, is_finite
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -66,9 +69,41 @@ def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     times = MUL_ZERO if ctx.is_masked else MUL
     return (
-        unbroadcast(ctx, 0, bind(times, g, conjugate(y))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(times, g, conjugate(x))) if ctx.needs(1) else None,
+        _unbroadcast_product(ctx, 0, times, g, conjugate(y)) if ctx.needs(0) else None,
+        _unbroadcast_product(ctx, 1, times, g, conjugate(x)) if ctx.needs(1) else None,
     )
+
+
+def _unbroadcast_product(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor:
+    """`times(g, f)` summed to the shape of input i."""
+    found = _summed_products(ctx, i, times, g, f)
+    return unbroadcast(ctx, i, bind(times, g, f)) if found is None else found
+
+
+def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor | None:
+    """The same of values at hand, by the op that makes no array of the products; None for others.
+
+    Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
+    """
+    want = ctx.shape(i)
+    if g.dims == want or g.dims != f.dims or not (is_eager(g) and is_eager(f)):
+        return None
+    if g.dtype is not f.dtype or g.dtype not in (float32, float64):
+        return None
+    op = _sum_to(want, g.dims)
+    found = None if op is None else bind(op, g, f)
+    return found if times is MUL or found is None or is_finite(found) else None
+
+
+def _sum_to(want: tuple[int, ...], have: tuple[int, ...]) -> Op | None:
+    """The sum of products of arrays of shape `have` whose result has the shape `want`; None where its axes are not all kept or
+    all dropped."""
+    axes = summed_axes(have, want)
+    if len(want) == len(have):
+        return lookup("sum_of_products")(axes, True)  # type: ignore[no-any-return]  # by name: its module needs this one
+    if len(axes) == len(have) - len(want):
+        return lookup("sum_of_products")(axes, False)  # type: ignore[no-any-return]
+    return None
 
 
 def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
@@ -86,7 +121,12 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, conjugate(ctx.outputs[0]))))
+        out = conjugate(ctx.outputs[0])
+        total = _summed_products(ctx, 1, MUL_ZERO, over, out)
+        if total is None:
+            y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, out)))
+        else:
+            y_bar = bind(NEG, total)
     return x_bar, y_bar
 
 
@@ -303,7 +343,7 @@ MultiplyNoNan = elementwise(
 )
 MulZero = elementwise(
     "mul_zero",
-    lambda g, f: without_nan(g, g * f),
+    lambda g, f: without_nan(g, product(g, f)),
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
     keeps_alone=OF_THE_OTHER,
@@ -312,7 +352,7 @@ MulZero = elementwise(
 )
 DivZero = elementwise(
     "div_zero",
-    lambda g, f: without_nan(g, g / f),
+    lambda g, f: without_nan(g, quotient(g, f)),
     vjp=_div_zero_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "x"), ("div", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),

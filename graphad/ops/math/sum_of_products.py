@@ -31,6 +31,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import summed
 from graphad.ops.array.support import merge_dims
+from graphad.ops.choice import product
 from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
@@ -51,11 +52,11 @@ def _added(x: Array, y: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         or axes != tuple(range(lead, x.ndim))
         or not (x.flags.c_contiguous and y.flags.c_contiguous)
     ):
-        return summed(x * y, axes, keepdims)
+        return summed(product(x, y), axes, keepdims)
     shape = x.shape[:lead]
     count = x.size // math.prod(shape) if x.size else 0
     if count < _SHORT:
-        return summed(x * y, axes, keepdims)
+        return summed(product(x, y), axes, keepdims)
     x, y = x.reshape(*shape, count), y.reshape(*shape, count)
     whole = count - count % _PART
     total: Any = None

@@ -1,0 +1,197 @@
+"""Functions and rules that compute few elements, or none, in the longer of two ways have the results of that way for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+import graphad.numpy as gnp
+from graphad.core.registry import lookup
+from graphad.ops.choice import quotient
+from graphad.ops.math import arithmetic
+
+RNG = np.random.default_rng(23)
+
+
+def _around(edges: np.ndarray) -> np.ndarray:
+    """Numbers, the next ones below them and the next ones above."""
+    return np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("low", "high", "count"),
+    [
+        (-3.0, 3.0, 100),
+        (0.0, 1.0, 3),
+        (-0.1, 0.7, 1000),
+        (1000.0, 1000.5, 7),
+        (-5e-3, 2e-3, 41),
+        (-1.0, 9e5, 1),
+    ],
+)
+def test_bins_of_numbers_next_to_their_edges_are_those_of_float64(
+    low: float, high: float, count: int, dtype: str
+) -> None:
+    low, high = float(np.dtype(dtype).type(low)), float(np.dtype(dtype).type(high))
+    edges = (low + (high - low) * np.arange(count + 1) / count).astype(dtype)
+    inside = RNG.uniform(low, high, 70_000).astype(dtype)
+    outside = RNG.uniform(low - (high - low), high + (high - low), 5_000).astype(dtype)
+    for x in (np.concatenate([_around(edges), inside, outside]), inside, inside[:9]):
+        found = tf.histogram_fixed_width_bins(x, [low, high], count).numpy()
+        at = (x.astype(np.float64) - low) / (high - low) * count
+        np.testing.assert_array_equal(found, np.clip(at, 0, count - 1).astype(np.int32))
+
+
+def test_bins_of_numbers_far_away_are_the_first_and_the_last() -> None:
+    x = np.float32([-1e30, -1e9, 0.5, 1e9, 1e30])
+    np.testing.assert_array_equal(tf.histogram_fixed_width_bins(x, [0.0, 1.0], 4).numpy(), [0, 0, 2, 3, 3])
+
+
+@pytest.mark.parametrize("sizes", [(1000, 1000), (1000, 3), (1, 1), (2, 500), (65, 64)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32"])
+def test_products_of_polynomials_have_the_bits_of_the_ops(sizes: tuple[int, int], dtype: str) -> None:
+    a, b = (tf.constant((RNG.normal(size=n) * 9).astype(dtype)) for n in sizes)
+    found = gnp.polymul(a, b)
+    assert found.dtype == a.dtype
+    with tf.GradientTape():
+        recorded = gnp.polymul(a, b)
+    assert found.numpy().tobytes() == recorded.numpy().tobytes()
+    wide = np.complex128 if dtype == "complex64" else np.float64
+    wanted = np.convolve(a.numpy().astype(wide), b.numpy().astype(wide))
+    size = np.convolve(np.abs(a.numpy()).astype(float), np.abs(b.numpy()).astype(float))
+    tolerance = {"float16": 1e-3, "float32": 1e-6, "complex64": 1e-6}.get(dtype, 1e-14)
+    assert (np.abs(found.numpy() - wanted) <= tolerance * size + (0.5 if dtype == "int32" else 0)).all()
+
+
+def test_finite_numbers_are_copied_by_nan_to_num() -> None:
+    x = tf.constant(RNG.normal(size=5000).astype(np.float32))
+    y = gnp.nan_to_num(x)
+    assert y.numpy().tobytes() == x.numpy().tobytes()
+    assert not np.shares_memory(y.data, x.data)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.math.bessel_i0e, tf.math.bessel_i1, tf.math.bessel_i1e, tf.math.special.bessel_j1, tf.math.special.bessel_y1,
+        tf.math.special.bessel_k0e, tf.math.special.bessel_k1e,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_slopes_of_bessel_functions_have_the_bits_of_what_is_recorded(function: Any, dtype: Any) -> None:
+    """A tape outside of the tape sees each step for all elements."""
+    numbers = np.concatenate(
+        [RNG.uniform(0.01, 0.6, 500), RNG.uniform(0.5, 80, 500), [0.5, 64.0, 300.0, 0.25]]
+    )
+    for x in (tf.constant(numbers, dtype), tf.constant(numbers[500:1000] + 1.0, dtype)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        alone = tape.gradient(y, x)
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            recorded = inner.gradient(y, x)
+        assert alone.numpy().tobytes() == recorded.numpy().tobytes()
+        if dtype is tf.float64:
+            h = 1e-6 * x
+            slope = (function(x + h) - function(x - h)) / (2 * h)
+            np.testing.assert_allclose(alone, slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_the_derivative_of_a_large_exponential_is_that_of_the_doubled_matrix(dtype: str) -> None:
+    op = lookup("matrix_direction")("expm")
+    shape = (2, 40, 40)
+    x, d = (RNG.normal(size=shape) / 6 for _ in range(2))
+    if dtype.startswith("complex"):
+        x, d = x + 1j * RNG.normal(size=shape) / 6, d + 1j * RNG.normal(size=shape)
+    x, d = x.astype(dtype), d.astype(dtype)
+    found = op.eval(x, d)
+    assert found.dtype == x.dtype
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    both = np.zeros((2, 80, 80), wide)
+    both[:, :40, :40] = both[:, 40:, 40:] = x
+    both[:, :40, 40:] = d
+    wanted = lookup("expm")().eval(both)[:, :40, 40:]
+    digits = 1e-6 if dtype in ("float32", "complex64") else 1e-13
+    assert np.abs(found - wanted).max() <= digits * np.abs(wanted).max()
+    x[0, 3, 3] = np.nan  # which only the doubled matrix has an answer for
+    assert np.isnan(op.eval(x, d)[0]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_a_quotient_of_one_number_has_the_bits_of_the_quotient(dtype: str) -> None:
+    x = (RNG.normal(size=(30, 70)) * 9).astype(dtype)
+    three = np.broadcast_to(np.dtype(dtype).type(3), x.shape)
+    with np.errstate(all="ignore"):
+        for a, b in (
+            (three, x.dtype.type(7)),
+            (three, x[:1, :1]),
+            (three, np.array(7, dtype)),
+            (three, np.zeros(1, dtype)),
+            (three, x),
+            (x, three),
+            (three[:1], x),
+            (three, np.ones((1, 1, 1), dtype)),
+            (x, x.dtype.type(7)),
+        ):
+            found, want = quotient(a, b), a / b
+            assert found.dtype == want.dtype and found.shape == want.shape
+            assert found.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (50,), (1, 50), (40, 1), (1, 1), (7, 1, 1), (1, 40, 1), (40, 50), (1, 1, 50)]
+)
+@pytest.mark.parametrize("name", ["multiply", "divide"])
+def test_cotangents_of_a_repeated_operand_are_sums_of_products(shape: tuple[int, ...], name: str) -> None:
+    x = RNG.normal(size=(7, 40, 50))
+    y = RNG.uniform(0.5, 2, shape)
+    g = RNG.normal(size=x.shape)
+    function = getattr(tf, name)
+    a, b = tf.constant(x), tf.constant(y)
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        z = function(a, b)
+    x_bar, y_bar = tape.gradient(z, [a, b], g)
+    each = g * x if name == "multiply" else -g * x / (y * y)
+    lead = tuple(range(3 - len(shape)))
+    wanted = np.add.reduce(each, lead)
+    wanted = np.add.reduce(wanted, tuple(k for k, n in enumerate(shape) if n == 1), keepdims=True)
+    assert y_bar.shape == shape
+    np.testing.assert_allclose(y_bar, wanted, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(x_bar, g * y if name == "multiply" else g / y, rtol=1e-13)
+
+
+def test_a_cotangent_of_zero_adds_nothing_at_a_pole_of_a_repeated_divisor() -> None:
+    x, y = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([[0.0], [2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = x / y
+    x_bar, y_bar = tape.gradient(z, [x, y], [[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(x_bar, [[0, 0], [0.5, 0.5]])
+    np.testing.assert_array_equal(y_bar, [[0], [-1.75]])
+
+
+def test_the_sum_of_products_is_one_op_for_values_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[str] = []
+    bind = arithmetic.bind
+
+    def noted(op: Any, *inputs: Any) -> Any:
+        bound.append(op.name)
+        return bind(op, *inputs)
+
+    monkeypatch.setattr(arithmetic, "bind", noted)
+    x, y = tf.ones([4, 5]) * 2.0, tf.ones([4, 1])
+    with tf.GradientTape() as tape:
+        tape.watch([x, y])
+        z = x * y
+    tape.gradient(z, [x, y], tf.ones([4, 5]) * 3.0)
+    assert "sum_of_products" in bound
