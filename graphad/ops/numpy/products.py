@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
 from graphad.ops.math.sum_of_products import sum_of_products
-from graphad.ops.numpy.promotion import cast_to, dims_of, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
@@ -299,6 +300,40 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tenso
             f"einsum: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
         )
     return contraction.einsum(*_without_ones(subscripts, promoted(*operands)))
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    """In which order NumPy's `einsum` contracts operands of these sizes, and a text that says what each step costs.
+
+    Args:
+      subscripts, operands: As in `einsum`; of the operands only the shapes are read.
+      optimize: "greedy" or "optimal", a pair of one of these and the size of the largest intermediate, False for one step, or a
+        path.
+    Returns: (path, text): "einsum_path" and for each step the numbers of the operands that it contracts; the text as NumPy
+      writes it.
+    Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or a size is not known while tracing;
+      ArgumentTypeError (a TypeError): an order that is none of these.
+    Example:
+      >>> numpy.einsum_path("ij,jk,kl->il", numpy.ones((2, 9)), numpy.ones((9, 9)), numpy.ones((9, 3)))[0]
+      ['einsum_path', (0, 1), (0, 1)]
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _in_letters([subscripts, *operands])
+    if not operands:
+        raise InvalidArgumentError(
+            f"einsum_path: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
+        )
+    shapes = [
+        known_sizes("einsum_path", dims_of("einsum_path", tensor_of(x)), "all sizes of the operands")
+        for x in operands
+    ]
+    empty = np.zeros(())
+    return by_numpy(  # type: ignore[no-any-return]
+        "einsum_path",
+        partial(np.einsum_path, optimize=optimize),
+        subscripts,
+        *[np.broadcast_to(empty, shape) for shape in shapes],
+    )
 
 
 def _without_ones(subscripts: str, xs: Sequence[Tensor]) -> tuple[Any, ...]:
