@@ -185,3 +185,36 @@ def test_masks_of_other_sizes_are_refused_for_empty_tensors_too(
             tf.constant(x)[mask]
     else:
         _assert_same(tf.constant(x)[mask], wanted)
+
+
+@pytest.mark.parametrize("p", [None, 1, -1, 2, -2, np.inf, -np.inf, "fro", "nuc"])
+def test_condition_numbers_of_singular_matrices_are_infinite(p: Any) -> None:
+    x = np.array([np.zeros((2, 2)), [[2.0, 1.0], [0.0, 1.0]], np.ones((2, 2)), np.full((2, 2), np.nan)])
+    if p in (None, 2, -2):
+        x = x[[0, 1, 1]]  # an exact 0 among singular values, and NaN, depend on the library
+    elif p == "nuc":
+        x = x[:3]
+    wanted = np.linalg.cond(x, p)
+    for run in (tnp.linalg.cond, tf.function(tnp.linalg.cond)):
+        np.testing.assert_allclose(run(x, p), wanted, rtol=1e-14)
+    slope = tf.grad(lambda y: tnp.linalg.cond(y, p)[1])(tf.constant(x[:2])).numpy()
+    assert np.isfinite(slope).all()
+    assert not slope[0].any()
+
+
+def test_empty_matrices_have_a_norm_and_powers_need_squares_and_integers() -> None:
+    for ord in ("fro", "nuc", 1, 2, np.inf):
+        _assert_same(tnp.linalg.matrix_norm(np.zeros((0, 2)), ord=ord), np.float64(0))
+    for bad in (np.ones(1), np.ones((2, 1))):
+        with pytest.raises(ValueError, match="square matrices"):
+            tnp.linalg.matrix_power(bad, 1)
+    with pytest.raises(TypeError, match="matrix_power"):
+        tnp.linalg.matrix_power(np.eye(2), 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="two names of one threshold"):
+        tnp.linalg.pinv(np.eye(2), rcond=0.5, rtol=0.5)
+    with pytest.raises(ValueError, match="give one of them"):
+        tnp.linalg.matrix_rank(np.eye(2), 0.5, rtol=0.5)
+    with pytest.raises(ValueError, match="ind is 0"):
+        tnp.linalg.tensorinv(np.ones((1, 1)), 0)
+    with pytest.raises(ValueError, match="nanvar: ddof is 1"):
+        tnp.nanvar([1.0, 2.0], ddof=1, correction=1)
