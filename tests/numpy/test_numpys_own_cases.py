@@ -218,3 +218,16 @@ def test_empty_matrices_have_a_norm_and_powers_need_squares_and_integers() -> No
         tnp.linalg.tensorinv(np.ones((1, 1)), 0)
     with pytest.raises(ValueError, match="nanvar: ddof is 1"):
         tnp.nanvar([1.0, 2.0], ddof=1, correction=1)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3)])
+def test_a_letter_that_an_operand_has_twice_stands_for_axes_of_size_one(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((2, *shape)), rng.standard_normal((3, 4))
+    for subscripts in ("kii,ij->kj", "...ii,ij->...j", "kii,ij->k", "kii,ij->ijk"):
+        wanted = np.einsum(subscripts, a, b)
+        np.testing.assert_allclose(tnp.einsum(subscripts, a, b), wanted, rtol=1e-13)
+        np.testing.assert_allclose(
+            tf.function(lambda x, y, s=subscripts: tnp.einsum(s, x, y))(a, b), wanted, rtol=1e-13
+        )
+    np.testing.assert_allclose(tnp.einsum(b, range(2), [1, 0]), b.T)

@@ -14,7 +14,7 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
@@ -260,7 +260,7 @@ def _in_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
     """The subscripts and operands for operands and lists of integers in turn."""
     lists = given[1::2] if len(given) % 2 == 0 else [*given[1::2], given[-1]]
     lists = [x.tolist() if isinstance(x, np.ndarray) else x for x in lists]
-    if len(given) < 2 or not all(isinstance(axes, list | tuple) for axes in lists):
+    if len(given) < 2 or not all(isinstance(axes, list | tuple | range) for axes in lists):
         raise InvalidArgumentError(
             "einsum: subscripts must be a string, such as 'ij,jk->ik', or each operand is followed by a list of integers."
         )
@@ -351,10 +351,14 @@ def _without_ones(subscripts: str, xs: Sequence[Tensor]) -> tuple[Any, ...]:
         after = ("..." if "..." in before else "") + "".join(once)
     kept = []
     for k, (x, found) in enumerate(zip(xs, sizes, strict=True)):
-        for c in [c for c, size in found.items() if size == 1 and c in wide and terms[k].count(c) == 1]:
-            head, tail = terms[k].split(c)
-            x = array.squeeze(x, [len(head) if "..." not in head else -1 - len(tail)])
-            terms[k] = head + tail
+        for c in [c for c, size in found.items() if size == 1 and c in wide]:
+            while c in terms[k]:
+                head, tail = terms[k].split(c, 1)
+                axis = len(head) if "..." not in head else -1 - len(tail)
+                if ranked(x.dims)[axis] != 1:
+                    break
+                x = array.squeeze(x, [axis])
+                terms[k] = head + tail
         kept.append(x)
     return (",".join(terms) + "->" + after, *kept)
 
