@@ -284,6 +284,10 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
     return array.unsorted_segment_sum(parts, x, size)
 
 
+def _imaginary(x: Tensor) -> Tensor:
+    return math.imag(x) if x.dtype.is_complex else array.zeros_like(x)
+
+
 def interp(
     x: TensorLike,
     xp: TensorLike,
@@ -308,7 +312,15 @@ def interp(
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
     fp = inexact(fp)
-    x, xp, fp = promoted(x, xp, fp) if not fp.dtype.is_complex else (x, xp, fp)
+    if fp.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
+        ends = [None if end is None else tensor_of(end) for end in (left, right)]
+        return math.complex(
+            *[
+                interp(x, xp, part(fp), *[None if end is None else part(end) for end in ends], period)
+                for part in (math.real, _imaginary)
+            ]
+        )
+    x, xp, fp = promoted(x, xp, fp)
     if xp.dims and fp.dims and None not in (xp.dims[0], fp.dims[0]) and xp.dims[0] != fp.dims[0]:
         raise InvalidArgumentError(
             f"interp: xp has {xp.dims[0]} points, fp {fp.dims[0]}; each point needs a value."
