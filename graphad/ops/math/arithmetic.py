@@ -86,7 +86,13 @@ def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -
     Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
     """
     want = ctx.shape(i)
-    if g.dims == want or g.dims != f.dims or not (is_eager(g) and is_eager(f)):
+    if (
+        want is None
+        or g.dims is None
+        or g.dims == want
+        or g.dims != f.dims
+        or not (is_eager(g) and is_eager(f))
+    ):
         return None
     if g.dtype is not f.dtype or g.dtype not in (float32, float64):
         return None
