@@ -3,8 +3,8 @@
 before:  %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2]), of shape [?]
 after:   %2 = add(%1, 4);  %3 = getitem(%0, [%1:%2 of 4]), of shape [4]
 
-A slice whose bounds differ by what only the run knows, as x[:n], has a symbol for its size (`Dim.run_time`). Native code finds the
-number where the slice is made, and tells it to all rows behind (`plan/measured.py`).
+A slice whose bounds differ by what only the run knows, as x[:n], has a symbol for its size (`Dim.run_time`). Native code finds
+the size where the slice is made, and tells it to all rows behind (`plan/measured.py`).
 
 The graph is replayed, so that all shapes behind it are known too. An op checks the size that it is said to have: this graph is
 for runs that are made again without it where it has another one. What was computed from such a shape alone is a number then, and
@@ -109,18 +109,19 @@ class _Assuming(Specialiser):
             found = self._masks.in_slices(op, inputs)
             if found is not None:
                 return (found,)
-            op, inputs = _asking(op, inputs)
+            asking = _asking(op, inputs)
+            if asking is not None:
+                op, inputs = asking
+                op = op.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
+                return self.node(self._apart(op, inputs), inputs)
         if op.refers:
 
             def difference(i: int, j: int) -> Any:
                 return self._difference(self._number(inputs[i]), self._number(inputs[j]), _DEEP)
 
-            def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
-                return self._symbol(most, step, *[self._bound(x, inputs) for x in (low, high)])
-
             likely = op.with_likely_sizes(difference)
             if self._rooms is not None:
-                likely = likely.with_measured_sizes([x.spec for x in inputs], symbol)
+                likely = likely.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
             if likely is not op:
                 op = self._apart(likely, inputs)
         return super().process(op, inputs)
@@ -145,6 +146,12 @@ class _Assuming(Specialiser):
             return super().specialised(graph, operands)
         finally:
             self._rooms, self.making = rooms, making
+
+    def _naming(self, inputs: Sequence[Any]) -> Callable[..., Any]:
+        def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
+            return self._symbol(most, step, *[self._bound(x, inputs) for x in (low, high)])
+
+        return symbol
 
     def _bound(self, x: Any, inputs: Sequence[Any]) -> Any:
         """What is equal for bounds of slices that certainly are."""
@@ -249,10 +256,10 @@ class _Assuming(Specialiser):
         return self._makers.get(x)
 
 
-def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:
     """A part of an array whose size the run finds, with all its places as inputs, so that the run clips and checks them."""
     if op.op_class is not GetItem or not run_time_symbols(inputs[0].dims or ()):
-        return op, inputs
+        return None
     more: list[Any] = []
 
     def given(place: Any) -> Any:
@@ -270,7 +277,7 @@ def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
                 (entry[0], given(entry[1]), given(entry[2]), *entry[3:]) if is_slice(entry) else given(entry)
             )
         key.append(entry)
-    return (GetItem(tuple(key)), [*inputs, *more]) if more else (op, inputs)
+    return (GetItem(tuple(key)), [*inputs, *more]) if more else None
 
 
 def _without_measures(making: Any) -> Callable[..., Specialiser]:

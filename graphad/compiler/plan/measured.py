@@ -7,10 +7,9 @@ another way, as a block of rows whose length is chosen by it, there is no such p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, Made, Place
@@ -20,8 +19,11 @@ from graphad.core.errors import UnavailableError
 from graphad.core.references import is_reference
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from graphad.compiler.plan.steps import Scope
     from graphad.compiler.units import Unit
+    from graphad.core.spec import TensorSpec
 
 _SMALLEST_ROOM = 2  # sizes 0 and 1 may have words of their own form
 
@@ -178,9 +180,17 @@ def _no_plan(name: str = "") -> UnavailableError:
     )
 
 
-def cut(array: Any, dims: Sequence[Size], numbers: Mapping[str, int], found: Mapping[str, Any]) -> Any:
-    """An array of its own with the shape that the run has found, from the start of one that has more room."""
-    sizes = {**numbers, **{name: int(words[0]) for name, words in found.items()}}
-    shape = tuple([evaluate(size, sizes) for size in dims])
-    count = int(np.prod(shape, dtype=np.int64))
-    return array.reshape(-1)[:count].reshape(shape).copy()
+class Cut:
+    """Calls give an array of its own, with the shape that the run has found, of what begins `offset` elements behind the start of
+    a part of the arena."""
+
+    __slots__ = ("_numbers", "_offset", "_spec")
+
+    def __init__(self, spec: TensorSpec, offset: Size, numbers: Mapping[str, int]) -> None:
+        self._spec, self._offset, self._numbers = spec, offset, numbers
+
+    def __call__(self, part: np.ndarray, found: Mapping[str, np.ndarray]) -> np.ndarray:
+        sizes = {**self._numbers, **{name: int(words[0]) for name, words in found.items()}}
+        shape = tuple([evaluate(size, sizes) for size in self._spec.dims or ()])
+        first = evaluate(self._offset, sizes)
+        return part.view(self._spec.dtype.numpy)[first : first + math.prod(shape)].reshape(shape).copy()

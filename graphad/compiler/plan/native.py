@@ -20,7 +20,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
-from graphad.compiler.plan.measured import cut, patched, rooms
+from graphad.compiler.plan.measured import Cut, patched, rooms
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -28,6 +28,7 @@ from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
     COPIED,
+    CUT,
     FRESH,
     GROWN,
     INPUT,
@@ -80,6 +81,7 @@ class Bound:
         self.regions = 0
         self._is_guarded = bool(written(self.graph))
         self._found: dict[str, int] = {}  # arena offsets of sizes that the run finds and results have
+        self._cut = [root for root, kind in schedule.storage.items() if kind == CUT]
         self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
         self._scalar_segment = self._segments_of_scalars()
         self._grows = self._segments_that_grow()
@@ -164,8 +166,8 @@ class Bound:
         last = {}
         for unit in segment.units:
             for value in unit.writes:
-                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED):
-                    kept = self.schedule.storage[value] in (SCALAR, COPIED)
+                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED, CUT):
+                    kept = self.schedule.storage[value] in (SCALAR, COPIED, CUT)
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
         lives = scope.lives(segment.units, last, segment.first)
         lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
@@ -263,6 +265,7 @@ class Bound:
             out.append(self._passing(instances[number], root, self._cells[number, root], natives[number]))
         out += [instances[number].trim for number in self._grows]
         out += [instances[0].words_at(offset, 1) for offset in self._found.values()]
+        out += [instances[0].part(self.places[root], self._bytes(root)) for root in self._cut]
         return out[0] if len(out) == 1 else tuple(out)
 
     def _passing(self, instance: Any, root: int, offset: int, segment: Segment) -> Any:
@@ -285,6 +288,7 @@ class Bound:
             *[f"pass{number}_{root}" for number, root in self._cells],
             *[f"trim{number}" for number in self._grows],
             *[f"size{k}" for k in range(len(self._found))],
+            *[f"part{root}" for root in self._cut],
         ]
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
@@ -325,6 +329,7 @@ class Bound:
         body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
+        body += self._cuts()
         body += self._trimmed()
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
@@ -365,6 +370,18 @@ class Bound:
                 "    unhush(token)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
+
+    def _cuts(self) -> list[str]:
+        """Lines that copy the results whose sizes the run finds."""
+        lines = []
+        found = ", ".join([f"{name!r}: size{k}" for k, name in enumerate(self._found)])
+        for k, value in enumerate(self.partition.outputs):
+            site = self.partition.site(value)
+            if site.root in self._cut:
+                spec = self.partition.specs[value]
+                self._names[f"cut_{k}"] = Cut(spec, site.offset, self.numbers)
+                lines.append(f"cut{k} = cut_{k}(part{site.root}, {{{found}}})")
+        return lines
 
     def _release(self, parts: list[list[str]], results: list[str]) -> None:
         """Forget the array of each variable behind the part that last uses it, so that a step that changes some of its slices
@@ -557,11 +574,8 @@ class Bound:
         earlier = [self._root(v) for v in self.partition.outputs[:k]]
         if kind == SCALAR:
             return f"r{root}"
-        dims = self.partition.specs[value].dims
-        if run_time_symbols(dims or ()):
-            self._names[f"cut{value}"] = functools.partial(cut, dims=dims, numbers=self.numbers)
-            found = ", ".join([f"{name!r}: size{k}" for k, name in enumerate(self._found)])
-            return f"cut{value}({self._array_name(root)}, found={{{found}}})"
+        if kind == CUT:
+            return f"cut{k}"
         name = self._value(value, site or Site(value, (), ()))
         is_scalar = site is not None and not site.shape
         if kind in (FRESH, COPIED) and root not in earlier:

@@ -73,7 +73,7 @@ class Scope:
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
     `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
-    (`measured.py`); `shared` is what rows for all of them share. `found` are the offsets in the arena of sizes that the run finds.
+    (`measured.py`); `shared` is what rows for all of them share. `found` are the places in the arena of sizes that the run finds.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Sizes that only the run finds, as plan steps: how many elements x[i:j] has.
 
 The step clips the bounds as Python does, and adds what the size has changed by since the last run to all words that depend on
-it: extents, strides and offsets of the rows behind. They are numbers plus multiples of the size. `compiler/rows.py` has its words.
+it: extents, strides and offsets of the rows behind. They are numbers plus multiples of the size. The words: `compiler/rows.py`.
 """
 
 from __future__ import annotations

@@ -291,6 +291,10 @@ class Instance:
         """Words of the workspace, from an offset in bytes."""
         return self.arena[offset : offset + 8 * count].view(np.int64)
 
+    def part(self, offset: int, count: int) -> np.ndarray:
+        """Bytes of the workspace."""
+        return self.arena[offset : offset + count]
+
     def trim(self) -> None:
         """Free large memory that only the last run has needed."""
         for each in self.owned:
