@@ -325,6 +325,20 @@ class Op(metaclass=OpType):
         """
         return self
 
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        """The op with symbols for sizes that only the run finds; itself where there are none.
+
+        Args:
+          inputs: The specs of its inputs.
+          symbol: Called with the `measures` of a size, without its symbol; gives that.
+        """
+        return self
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
+        `high` of so many elements at most; bounds are numbers, None, or references to inputs."""
+        return ()
+
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:
         """For an op that gives the value of the variable that is its first input and then adds a constant to it: the op that

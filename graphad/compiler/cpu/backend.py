@@ -23,6 +23,7 @@ from graphad.compiler.cpu.runtime import (
     growing,
     indexing,
     lapack,
+    measuring,
     movement,
     multiplying,
     ordering,
@@ -85,7 +86,7 @@ class Cpu(Backend):
     is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = has_calls = has_branches = has_growing = True
+    has_routines_in_loops = has_calls = has_branches = has_growing = has_measures = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -335,6 +336,9 @@ class Cpu(Backend):
 
     def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
         return stacks.Entering(cell, dtype, shape, is_nested)
+
+    def measure(self) -> int:
+        return measuring.kernel()
 
     def poll(self) -> int:
         return repeat.poll()
