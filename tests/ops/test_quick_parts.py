@@ -195,3 +195,57 @@ def test_the_sum_of_products_is_one_op_for_values_at_hand(monkeypatch: pytest.Mo
         z = x * y
     tape.gradient(z, [x, y], tf.ones([4, 5]) * 3.0)
     assert "sum_of_products" in bound
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 5), (2, 3, 6, 5), (1, 1, 5), (70, 16, 5)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_matrix_for_a_stack_of_matrices_has_the_bits_of_the_usual_way(
+    shape: tuple[int, ...], transposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = tf.constant(RNG.normal(size=shape).astype(np.float32))
+    b = tf.constant(RNG.normal(size=(7, 5) if transposed else (5, 7)).astype(np.float32))
+    g = RNG.normal(size=(*shape[:-1], 7)).astype(np.float32)
+
+    def results() -> list[bytes]:
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.matmul(a, b, transpose_b=transposed)
+        return [z.numpy().tobytes() for z in (y, *tape.gradient(y, [a, b], tf.constant(g)))]
+
+    quick = results()
+    op = type(lookup("matmul")())
+    monkeypatch.setattr(op, "quick", None)
+    monkeypatch.setattr(op, "quick_vjp", None)
+    assert results() == quick
+
+
+def test_a_stack_whose_inner_size_differs_is_refused() -> None:
+    with tf.GradientTape(), pytest.raises(ValueError, match="inner sizes differ"):
+        tf.matmul(tf.ones([2, 3, 4]), tf.ones([5, 6]))
+
+
+@pytest.mark.parametrize("lead", [(3,), (3, 4), (2, 3, 4), (2, 2, 3, 4)])
+def test_a_bias_of_any_stack_has_the_sum_of_all_cotangents(lead: tuple[int, ...]) -> None:
+    x, bias = tf.zeros([*lead, 5, 6]), tf.zeros([5, 6])
+    g = RNG.integers(-9, 9, (*lead, 5, 6)).astype(np.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(bias)
+        y = x + bias
+    np.testing.assert_array_equal(tape.gradient(y, bias, tf.constant(g)), g.reshape(-1, 5, 6).sum(0))
+
+
+@pytest.mark.parametrize("function", [tf.math.erf, tf.math.erfc])
+@pytest.mark.parametrize("edge", [0.0, 1e-30, 25.0, 1e12, np.inf, np.nan])
+def test_slopes_of_error_functions_have_the_bits_of_what_is_recorded(function: Any, edge: float) -> None:
+    x = tf.constant(np.concatenate([RNG.normal(size=999) * 3, [edge]]).astype(np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    alone = tape.gradient(y, x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        recorded = inner.gradient(y, x)
+    assert alone.numpy().tobytes() == recorded.numpy().tobytes()
