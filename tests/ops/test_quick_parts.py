@@ -195,3 +195,126 @@ def test_the_sum_of_products_is_one_op_for_values_at_hand(monkeypatch: pytest.Mo
         z = x * y
     tape.gradient(z, [x, y], tf.ones([4, 5]) * 3.0)
     assert "sum_of_products" in bound
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 5), (2, 3, 6, 5), (1, 1, 5), (70, 16, 5)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_matrix_for_a_stack_of_matrices_has_the_bits_of_the_usual_way(
+    shape: tuple[int, ...], transposed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = tf.constant(RNG.normal(size=shape).astype(np.float32))
+    b = tf.constant(RNG.normal(size=(7, 5) if transposed else (5, 7)).astype(np.float32))
+    g = RNG.normal(size=(*shape[:-1], 7)).astype(np.float32)
+
+    def results() -> list[bytes]:
+        with tf.GradientTape() as tape:
+            tape.watch([a, b])
+            y = tf.matmul(a, b, transpose_b=transposed)
+        return [z.numpy().tobytes() for z in (y, *tape.gradient(y, [a, b], tf.constant(g)))]
+
+    quick = results()
+    op = type(lookup("matmul")())
+    monkeypatch.setattr(op, "quick", None)
+    monkeypatch.setattr(op, "quick_vjp", None)
+    assert results() == quick
+
+
+def test_a_stack_whose_inner_size_differs_is_refused() -> None:
+    with tf.GradientTape(), pytest.raises(ValueError, match="inner sizes differ"):
+        tf.matmul(tf.ones([2, 3, 4]), tf.ones([5, 6]))
+
+
+@pytest.mark.parametrize("lead", [(3,), (3, 4), (2, 3, 4), (2, 2, 3, 4)])
+def test_a_bias_of_any_stack_has_the_sum_of_all_cotangents(lead: tuple[int, ...]) -> None:
+    x, bias = tf.zeros([*lead, 5, 6]), tf.zeros([5, 6])
+    g = RNG.integers(-9, 9, (*lead, 5, 6)).astype(np.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(bias)
+        y = x + bias
+    np.testing.assert_array_equal(tape.gradient(y, bias, tf.constant(g)), g.reshape(-1, 5, 6).sum(0))
+
+
+@pytest.mark.parametrize("function", [tf.math.erf, tf.math.erfc])
+@pytest.mark.parametrize("edge", [0.0, 1e-30, 25.0, 1e12, np.inf, np.nan])
+def test_slopes_of_error_functions_have_the_bits_of_what_is_recorded(function: Any, edge: float) -> None:
+    x = tf.constant(np.concatenate([RNG.normal(size=999) * 3, [edge]]).astype(np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    alone = tape.gradient(y, x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        recorded = inner.gradient(y, x)
+    assert alone.numpy().tobytes() == recorded.numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((3000, 3), (0,)), ((16, 28, 28, 8), (0, 1, 2)), ((16, 28, 28, 8), (-2, 0, 1)), ((40, 50, 2, 5), (1, 0)),
+        ((997, 31), [0]), ((5000, 1, 2), (0, 1)), ((4099, 128), (0,)), ((60, 64, 64), (0,)), ((2, 3000), (0,)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sums_of_few_columns_have_the_digits_of_wide_sums(
+    shape: tuple[int, ...], axes: Any, keepdims: bool, dtype: str
+) -> None:
+    x = (RNG.normal(size=shape) + 1).astype(dtype)
+    found = tf.reduce_sum(tf.constant(x), axes, keepdims).numpy()
+    wanted = np.sum(x.astype(np.longdouble), tuple(axes), keepdims=keepdims)
+    assert found.dtype == x.dtype and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted.astype(np.float64), rtol=2e-6 if dtype == "float32" else 1e-14)
+    mean = tf.reduce_mean(tf.constant(x), axes, keepdims).numpy()
+    np.testing.assert_allclose(mean, wanted.astype(float) * found.size / x.size, rtol=2e-6)
+    for place, value in ((0, np.nan), (-1, np.inf)):
+        edge = x.copy()
+        edge.reshape(-1)[place] = value
+        sums = tf.reduce_sum(tf.constant(edge), axes, keepdims).numpy()
+        np.testing.assert_array_equal(
+            np.isfinite(sums), np.isfinite(edge.sum(tuple(axes), keepdims=keepdims))
+        )
+    assert not np.signbit(tf.reduce_sum(tf.constant(np.full(shape, -0.0, dtype)), axes).numpy()).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "few"),
+    [
+        ((96, 100, 3), (3,)), ((96, 100, 3), (1, 1, 3)), ((1, 180, 180, 3), (1, 1, 1, 3)), ((12544, 8), (8,)),
+        ((333, 41), (41,)),
+        ((3001, 3), (3,)), ((64, 64, 4, 4), (4, 4)), ((64, 64, 4, 4), (1, 4, 4)), ((64, 64, 4, 4), (1, 1, 4, 1)),
+        ((400, 32), (1, 1, 32)),
+        ((9000,), (1,)), ((4, 4096), (4, 1)),
+    ],
+)  # fmt: skip
+def test_a_few_numbers_beside_many_rows_give_the_bits_of_numpy(
+    shape: tuple[int, ...], few: tuple[int, ...], dtype: str
+) -> None:
+    x, y = ((RNG.normal(size=s) * 9).astype(dtype) for s in (shape, few))
+    a, b = tf.constant(x), tf.constant(y)
+    with tf.GradientTape():
+        found = [tf.add(a, b), tf.subtract(b, a), tf.multiply(a, b)]
+    with np.errstate(all="ignore"):
+        wanted = [x + y, y - x, x * y]
+    for f, w in zip(found, wanted, strict=True):
+        assert f.numpy().dtype == w.dtype and f.numpy().shape == w.shape
+        assert f.numpy().tobytes() == w.tobytes()
+
+
+def test_rows_of_an_array_that_does_not_lie_in_order_meet_their_numbers() -> None:
+    x = RNG.normal(size=(3, 4000)).astype(np.float32).T
+    y = RNG.normal(size=3).astype(np.float32)
+    with tf.GradientTape():
+        found = tf.add(tf.constant(x)[::-1], tf.constant(y))
+    np.testing.assert_array_equal(found, x[::-1] + y)
+
+
+@pytest.mark.parametrize("shape", [(5000, 3), (40, 50, 7), (1, 9000, 1, 2), (64, 64), (3, 100_001)])
+def test_a_short_row_is_written_to_all_rows(shape: tuple[int, ...]) -> None:
+    for few in ((shape[-1],), (1, shape[-1])):
+        row = RNG.normal(size=few).astype(np.float32)
+        np.testing.assert_array_equal(tf.broadcast_to(tf.constant(row), shape), np.broadcast_to(row, shape))

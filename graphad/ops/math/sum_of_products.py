@@ -35,7 +35,6 @@ from graphad.ops.choice import product
 from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
-from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs
@@ -101,7 +100,7 @@ class SumOfProducts(Reduction):
         x, y = ctx.inputs
         g = self.restored(ctx, g)
         if x is y:  # squares: one product in place of two and their sum
-            return overwrite(MUL, bind(ADD, conjugate(x), conjugate(x)), g), None
+            return bind(MUL, conjugate(x), bind(ADD, g, g)), None
         return tuple([bind(MUL, conjugate(z), g) if ctx.needs(i) else None for i, z in enumerate((y, x))])
 
     def batch(self, ctx: BatchContext, x: Ranked, y: Ranked) -> Tensor:  # type: ignore[override]
