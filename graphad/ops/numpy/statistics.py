@@ -312,13 +312,13 @@ def interp(
       array([ 5., 25.])
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
-    fp = inexact(fp)
-    if fp.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
+    values = fp = inexact(fp)
+    if values.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
         first, last = (None if end is None else tensor_of(end) for end in (left, right))
 
         def piece(part: Callable[[Tensor], Tensor]) -> Tensor:
             ends = (None if first is None else part(first), None if last is None else part(last))
-            return interp(x, xp, part(fp), ends[0], ends[1], period)
+            return interp(x, xp, part(values), ends[0], ends[1], period)
 
         return math.complex(piece(math.real), piece(_imaginary))
     x, xp, fp = promoted(x, xp, fp)
