@@ -24,6 +24,7 @@ from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
 from graphad.core.registry import lookup
+from graphad.core.shapes import ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
@@ -90,7 +91,7 @@ def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -
         return None
     if g.dtype is not f.dtype or g.dtype not in (float32, float64):
         return None
-    op = _sum_to(want, g.dims)
+    op = _sum_to(ranked(want), ranked(g.dims))
     found = None if op is None else bind(op, g, f)
     return found if times is MUL or found is None or is_finite(found) else None
 
