@@ -318,3 +318,43 @@ def test_a_short_row_is_written_to_all_rows(shape: tuple[int, ...]) -> None:
     for few in ((shape[-1],), (1, shape[-1])):
         row = RNG.normal(size=few).astype(np.float32)
         np.testing.assert_array_equal(tf.broadcast_to(tf.constant(row), shape), np.broadcast_to(row, shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ones", [False, True])
+def test_a_column_times_a_row_has_cotangents_by_products_with_the_matrix(dtype: Any, ones: bool) -> None:
+    x, y = RNG.normal(size=(40, 1)).astype(dtype), RNG.normal(size=(1, 50)).astype(dtype)
+    g = np.ones((40, 50), dtype) if ones else RNG.normal(size=(40, 50)).astype(dtype)
+    a, b = tf.constant(x), tf.constant(y)
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        z = a * b
+    x_bar, y_bar = tape.gradient(z, [a, b], None if ones else tf.constant(g))
+    digits = 1e-5 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(x_bar, (g * y).sum(1, keepdims=True), rtol=digits, atol=digits)
+    np.testing.assert_allclose(y_bar, (g * x).sum(0, keepdims=True), rtol=digits, atol=digits)
+    assert x_bar.dtype == y_bar.dtype == a.dtype
+
+
+def test_second_derivatives_go_through_sums_of_products() -> None:
+    """The derivative of the sum of squares of both gradients of sum((x y) ** 3), by hand."""
+    x, y = (tf.constant(RNG.uniform(0.5, 1.5, shape)) for shape in ((4, 1), (1, 5)))
+    with tf.GradientTape() as outer:
+        outer.watch([x, y])
+        with tf.GradientTape() as inner:
+            inner.watch([x, y])
+            total = tf.reduce_sum((x * y) ** 3)
+        a, b = inner.gradient(total, [x, y])
+        squares = tf.reduce_sum(a * a) + tf.reduce_sum(b * b)
+    found = outer.gradient(squares, [x, y])
+    p, q = x.numpy()[:, 0], y.numpy()[0]
+    cubes_p, cubes_q = (p**3).sum(), (q**3).sum()
+
+    def value(p: np.ndarray, q: np.ndarray) -> float:
+        return float(9 * (p**4).sum() * (q**3).sum() ** 2 + 9 * (q**4).sum() * (p**3).sum() ** 2)
+
+    assert abs(float(squares) - value(p, q)) < 1e-9 * value(p, q)
+    by_p = 36 * p**3 * cubes_q**2 + 54 * (q**4).sum() * cubes_p * p**2
+    by_q = 36 * q**3 * cubes_p**2 + 54 * (p**4).sum() * cubes_q * q**2
+    np.testing.assert_allclose(found[0].numpy()[:, 0], by_p, rtol=1e-11)
+    np.testing.assert_allclose(found[1].numpy()[0], by_q, rtol=1e-11)
