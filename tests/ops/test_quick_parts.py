@@ -358,3 +358,55 @@ def test_second_derivatives_go_through_sums_of_products() -> None:
     by_q = 36 * q**3 * cubes_p**2 + 54 * (p**4).sum() * cubes_q * q**2
     np.testing.assert_allclose(found[0].numpy()[:, 0], by_p, rtol=1e-11)
     np.testing.assert_allclose(found[1].numpy()[0], by_q, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axes", [[1], [0], [0, 2], None])
+@pytest.mark.parametrize("edge", ["ordinary", "zero", "two zeros", "tiny", "infinite"])
+def test_cotangents_of_many_factors_are_products_of_the_others(edge: str, axes: Any, dtype: str) -> None:
+    x = RNG.uniform(0.9, 1.1, (30, 40, 5)) * RNG.choice([-1, 1], (30, 40, 5))
+    if edge == "zero":
+        x[3, 4, 2] = 0
+    elif edge == "two zeros":
+        x[3, 4, 2] = x[3, 5, 2] = x[4, 4, 2] = 0
+    elif edge == "tiny":
+        x[3, 4, 2] = 1e-44 if dtype == "float32" else 1e-320
+    elif edge == "infinite":
+        x[3, 4, 2] = np.inf
+    x = x.astype(dtype)
+    a = tf.constant(x)
+    with tf.GradientTape() as outer:
+        outer.watch(a)
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = tf.reduce_prod(a, axes)
+        recorded = tape.gradient(y, a)
+        total = tf.reduce_sum(tf.sin(recorded))
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = tf.reduce_prod(a, axes)
+    found = tape.gradient(y, a).numpy()
+    assert found.tobytes() == recorded.numpy().tobytes()
+    gone = tuple(range(3)) if axes is None else tuple(axes)
+    wide = np.moveaxis(x.astype(np.longdouble), gone, range(len(gone)))
+    rows = wide.reshape(-1, *wide.shape[len(gone) :])
+    wanted = np.empty_like(rows)
+    for k in range(len(rows)):
+        wanted[k] = np.prod(rows[:k], 0) * np.prod(rows[k + 1 :], 0)
+    wanted = np.moveaxis(wanted.reshape(wide.shape), range(len(gone)), gone)
+    ok = np.isfinite(wanted.astype(dtype))
+    digits = {"rtol": 1e-4 if dtype == "float32" else 1e-12, "atol": float(np.finfo(dtype).tiny)}
+    np.testing.assert_allclose(found[ok], wanted[ok].astype(float), **digits)
+    if edge == "ordinary" and dtype == "float64":
+        second, h = outer.gradient(total, a).numpy(), 1e-5
+        for place in ((0, 0, 0), (7, 30, 3)):
+            sides = []
+            for step in (h, -h):
+                moved = x.copy()
+                moved[place] += step
+                b = tf.constant(moved)
+                with tf.GradientTape() as tape:
+                    tape.watch(b)
+                    y = tf.reduce_prod(b, axes)
+                sides.append(float(tf.reduce_sum(tf.sin(tape.gradient(y, b)))))
+            assert abs(second[place] - (sides[0] - sides[1]) / (2 * h)) < 1e-4 * (1 + abs(second[place]))
