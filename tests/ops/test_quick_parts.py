@@ -410,3 +410,13 @@ def test_cotangents_of_many_factors_are_products_of_the_others(edge: str, axes: 
                     y = tf.reduce_prod(b, axes)
                 sides.append(float(tf.reduce_sum(tf.sin(tape.gradient(y, b)))))
             assert abs(second[place] - (sides[0] - sides[1]) / (2 * h)) < 1e-4 * (1 + abs(second[place]))
+
+
+@pytest.mark.parametrize("function", [tf.signal.fftshift, tf.signal.ifftshift])
+@pytest.mark.parametrize("axes", [None, 0, [1], [0, 2], [-1, 0], [1, 1]])
+def test_shifts_of_values_alone_are_those_that_are_recorded(function: Any, axes: Any) -> None:
+    x = tf.constant(RNG.normal(size=(3, 4, 5)).astype(np.float32))
+    found = function(x, axes)
+    with tf.GradientTape():
+        recorded = function(x, axes)
+    np.testing.assert_array_equal(found, recorded)
