@@ -54,7 +54,8 @@ class Elementwise(Op):
 
     Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
     steps it is made of there; applied, what `forms.Applied` calls for complex numbers, with the bits of the formula; result, the
-    dtype of the result where it is not that of the operands, or a function to it.
+    dtype of the result where it is not that of the operands, or a function to it; into, which writes the result over its first
+    operand, `out` (`ops/overwrite.py`).
     """
 
     total = True
@@ -64,6 +65,7 @@ class Elementwise(Op):
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
     applied: ClassVar[Any] = None
+    into: ClassVar[Callable[..., Array] | None] = None
     result: ClassVar[DType | Callable[[DType], DType] | None] = None
 
     def result_dtype(self, dtype: DType) -> DType:

@@ -23,6 +23,7 @@ from graphad.compiler.cpu.runtime import (
     growing,
     indexing,
     lapack,
+    measuring,
     movement,
     multiplying,
     ordering,
@@ -85,7 +86,7 @@ class Cpu(Backend):
     is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = has_calls = has_branches = has_growing = True
+    has_routines_in_loops = has_calls = has_branches = has_growing = has_measures = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -193,7 +194,7 @@ class Cpu(Backend):
                 return False
             return (
                 dtype in indexing.ADDED
-                if form.way in ("add", "max", "min")
+                if indexing.combines(form.way)
                 else as_dtype(dtype).itemsize in self.copied
             )
         if isinstance(form, Placed):
@@ -271,7 +272,7 @@ class Cpu(Backend):
             sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
             places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
-            places |= {indexing.UPDATES: THIRD} if form.way == "put" else {}
+            places |= {indexing.UPDATES: THIRD} if indexing.puts(form.way) else {}
             places |= {indexing.SEEN: WORK} if form.way in ("max", "min") else {}
         elif isinstance(form, Band):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
@@ -335,6 +336,9 @@ class Cpu(Backend):
 
     def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
         return stacks.Entering(cell, dtype, shape, is_nested)
+
+    def measure(self) -> int:
+        return measuring.kernel()
 
     def poll(self) -> int:
         return repeat.poll()

@@ -28,7 +28,7 @@ from graphad.core.shapes import Dims, ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import negated, product, quotient, signs, without_nan
+from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
 from graphad.ops.directly import is_eager, is_finite
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
@@ -87,7 +87,7 @@ def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -
     Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
     """
     want = ctx.shape(i)
-    if g.dims == want or not (is_eager(g) and is_eager(f)):
+    if want is None or g.dims is None or g.dims == want or not (is_eager(g) and is_eager(f)):
         return None
     if g.dtype is not f.dtype or g.dtype not in (float32, float64):
         return None
@@ -178,12 +178,18 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 _OF_A_QUOTIENT = ((1,), False), ((1,), True)  # what the derivatives by x and by y read of x / y
 
+
+def _product_into(x: Array, y: Array, out: Array) -> Array:
+    return x if are_ones(y, x.dtype) else np.multiply(x, y, out)
+
+
 Neg = elementwise(
     "neg",
     negated,
     vjp=_neg_vjp,
     scalar="neg",
     applied=np.negative,
+    into=np.negative,
     keeps=(False, False),
     doc="-x.",
     infix="-{}",
@@ -194,6 +200,7 @@ Add = elementwise(
     vjp=_add_vjp,
     scalar="add",
     applied=np.add,
+    into=np.add,
     keeps=(False, False),
     doc="x + y.",
     infix="{} + {}",
@@ -217,6 +224,7 @@ Mul = elementwise(
     quick_vjp=_quick_mul_vjp,
     scalar="mul",
     applied=np.multiply,
+    into=staticmethod(_product_into),
     keeps_alone=OF_THE_OTHER,
     doc="x * y.",
     infix="{} * {}",
@@ -400,6 +408,7 @@ Reciprocal = elementwise(
     vjp=_reciprocal_vjp,
     kinds=INEXACT,
     scalar="reciprocal",
+    into=staticmethod(lambda x, out: np.divide(x.dtype.type(1), x, out)),
     keeps=(False, True),
     doc="1 / x.",
 )

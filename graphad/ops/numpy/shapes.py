@@ -103,12 +103,12 @@ def transpose(a: TensorLike, axes: TensorLike | None = None) -> Tensor:
     return array.transpose(tensor_of(a), axes)
 
 
-def permute_dims(a: TensorLike, axes: TensorLike) -> Tensor:
-    """The axes permuted.
+def permute_dims(a: TensorLike, axes: TensorLike | None = None) -> Tensor:
+    """The axes permuted, or reversed.
 
     Args:
       a: Tensor of any shape and dtype.
-      axes: For each axis of the result the axis of `a` it is.
+      axes: For each axis of the result the axis of `a` it is; the last one first by default.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `axes` does not name every axis once.
     """

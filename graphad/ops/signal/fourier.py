@@ -362,7 +362,7 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     _require_axes("irfft", x, rank)
     if x.dims == ():
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
-    if lengths is None:
+    if not lengths:  # an empty list has no axis, which the op refuses
         # There are as many numbers of no frequency as of one, which are none.
         have: Any = None if x.dims is None else x.dims[-1]
         if have is None:
