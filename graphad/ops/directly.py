@@ -81,6 +81,14 @@ def is_finite(x: Any) -> bool:
     return is_eager(x) and bool(np.isfinite(x.data).all())
 
 
+def is_normal(x: Any) -> bool:
+    """Whether a tensor with data at hand has real floats that are neither 0 nor so small that digits are lost, and finite."""
+    if not is_eager(x) or x.data.dtype.kind != "f":
+        return False
+    size = np.abs(x.data)
+    return bool(((size >= np.finfo(size.dtype).tiny) & np.isfinite(size)).all())
+
+
 def has_no_nan(x: Any) -> bool:
     """Whether a tensor is known to have elements, and no NaN among them."""
     if not is_eager(x) or x.data.dtype.kind != "f" or not x.data.size:

@@ -104,7 +104,8 @@ _LEADING = ((), (0,), (0, 1), (0, 1, 2))
 def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """The cotangent `g` of a broadcast result, summed back to the shape of input i."""
     if ctx.is_free:
-        data, sizes = g.data, ctx.inputs[i].dims
+        data = g.data
+        sizes: Any = ctx.inputs[i].dims
         if data.shape == sizes:
             return g
         lead = data.ndim - len(sizes)

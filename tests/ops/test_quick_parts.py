@@ -318,3 +318,105 @@ def test_a_short_row_is_written_to_all_rows(shape: tuple[int, ...]) -> None:
     for few in ((shape[-1],), (1, shape[-1])):
         row = RNG.normal(size=few).astype(np.float32)
         np.testing.assert_array_equal(tf.broadcast_to(tf.constant(row), shape), np.broadcast_to(row, shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ones", [False, True])
+def test_a_column_times_a_row_has_cotangents_by_products_with_the_matrix(dtype: Any, ones: bool) -> None:
+    x, y = RNG.normal(size=(40, 1)).astype(dtype), RNG.normal(size=(1, 50)).astype(dtype)
+    g = np.ones((40, 50), dtype) if ones else RNG.normal(size=(40, 50)).astype(dtype)
+    a, b = tf.constant(x), tf.constant(y)
+    with tf.GradientTape() as tape:
+        tape.watch([a, b])
+        z = a * b
+    x_bar, y_bar = tape.gradient(z, [a, b], None if ones else tf.constant(g))
+    digits = 1e-5 if dtype is np.float32 else 1e-13
+    np.testing.assert_allclose(x_bar, (g * y).sum(1, keepdims=True), rtol=digits, atol=digits)
+    np.testing.assert_allclose(y_bar, (g * x).sum(0, keepdims=True), rtol=digits, atol=digits)
+    assert x_bar.dtype == y_bar.dtype == a.dtype
+
+
+def test_second_derivatives_go_through_sums_of_products() -> None:
+    """The derivative of the sum of squares of both gradients of sum((x y) ** 3), by hand."""
+    x, y = (tf.constant(RNG.uniform(0.5, 1.5, shape)) for shape in ((4, 1), (1, 5)))
+    with tf.GradientTape() as outer:
+        outer.watch([x, y])
+        with tf.GradientTape() as inner:
+            inner.watch([x, y])
+            total = tf.reduce_sum((x * y) ** 3)
+        a, b = inner.gradient(total, [x, y])
+        squares = tf.reduce_sum(a * a) + tf.reduce_sum(b * b)
+    found = outer.gradient(squares, [x, y])
+    p, q = x.numpy()[:, 0], y.numpy()[0]
+    cubes_p, cubes_q = (p**3).sum(), (q**3).sum()
+
+    def value(p: np.ndarray, q: np.ndarray) -> float:
+        return float(9 * (p**4).sum() * (q**3).sum() ** 2 + 9 * (q**4).sum() * (p**3).sum() ** 2)
+
+    assert abs(float(squares) - value(p, q)) < 1e-9 * value(p, q)
+    by_p = 36 * p**3 * cubes_q**2 + 54 * (q**4).sum() * cubes_p * p**2
+    by_q = 36 * q**3 * cubes_p**2 + 54 * (p**4).sum() * cubes_q * q**2
+    np.testing.assert_allclose(found[0].numpy()[:, 0], by_p, rtol=1e-11)
+    np.testing.assert_allclose(found[1].numpy()[0], by_q, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axes", [[1], [0], [0, 2], None])
+@pytest.mark.parametrize("edge", ["ordinary", "zero", "two zeros", "tiny", "infinite"])
+def test_cotangents_of_many_factors_are_products_of_the_others(edge: str, axes: Any, dtype: str) -> None:
+    x = RNG.uniform(0.9, 1.1, (30, 40, 5)) * RNG.choice([-1, 1], (30, 40, 5))
+    if edge == "zero":
+        x[3, 4, 2] = 0
+    elif edge == "two zeros":
+        x[3, 4, 2] = x[3, 5, 2] = x[4, 4, 2] = 0
+    elif edge == "tiny":
+        x[3, 4, 2] = 1e-44 if dtype == "float32" else 1e-320
+    elif edge == "infinite":
+        x[3, 4, 2] = np.inf
+    x = x.astype(dtype)
+    a = tf.constant(x)
+    with tf.GradientTape() as outer:
+        outer.watch(a)
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = tf.reduce_prod(a, axes)
+        recorded = tape.gradient(y, a)
+        total = tf.reduce_sum(tf.sin(recorded))
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = tf.reduce_prod(a, axes)
+    found = tape.gradient(y, a).numpy()
+    assert found.tobytes() == recorded.numpy().tobytes()
+    gone = tuple(range(3)) if axes is None else tuple(axes)
+    wide = np.moveaxis(x.astype(np.longdouble), gone, range(len(gone)))
+    rows = wide.reshape(-1, *wide.shape[len(gone) :])
+    wanted = np.empty_like(rows)
+    for k in range(len(rows)):
+        wanted[k] = np.prod(rows[:k], 0) * np.prod(rows[k + 1 :], 0)
+    wanted = np.moveaxis(wanted.reshape(wide.shape), range(len(gone)), gone)
+    ok = np.isfinite(wanted.astype(dtype))
+    digits = {"rtol": 1e-4 if dtype == "float32" else 1e-12, "atol": float(np.finfo(dtype).tiny)}
+    np.testing.assert_allclose(found[ok], wanted[ok].astype(float), **digits)
+    if edge == "ordinary" and dtype == "float64":
+        second, h = outer.gradient(total, a).numpy(), 1e-5
+        for place in ((0, 0, 0), (7, 30, 3)):
+            sides = []
+            for step in (h, -h):
+                moved = x.copy()
+                moved[place] += step
+                b = tf.constant(moved)
+                with tf.GradientTape() as tape:
+                    tape.watch(b)
+                    y = tf.reduce_prod(b, axes)
+                sides.append(float(tf.reduce_sum(tf.sin(tape.gradient(y, b)))))
+            assert abs(second[place] - (sides[0] - sides[1]) / (2 * h)) < 1e-4 * (1 + abs(second[place]))
+
+
+@pytest.mark.parametrize("function", [tf.signal.fftshift, tf.signal.ifftshift])
+@pytest.mark.parametrize("axes", [None, 0, [1], [0, 2], [-1, 0], [1, 1]])
+def test_shifts_of_values_alone_are_those_that_are_recorded(function: Any, axes: Any) -> None:
+    x = tf.constant(RNG.normal(size=(3, 4, 5)).astype(np.float32))
+    found = function(x, axes)
+    with tf.GradientTape():
+        recorded = function(x, axes)
+    np.testing.assert_array_equal(found, recorded)

@@ -24,6 +24,7 @@ from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
 from graphad.core.registry import lookup
+from graphad.core.shapes import Dims, ranked
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
@@ -86,19 +87,28 @@ def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -
     Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
     """
     want = ctx.shape(i)
-    if (
-        want is None
-        or g.dims is None
-        or g.dims == want
-        or g.dims != f.dims
-        or not (is_eager(g) and is_eager(f))
-    ):
+    if want is None or g.dims is None or g.dims == want or not (is_eager(g) and is_eager(f)):
         return None
     if g.dtype is not f.dtype or g.dtype not in (float32, float64):
         return None
-    op = _sum_to(want, g.dims)
-    found = None if op is None else bind(op, g, f)
+    if g.dims == f.dims:
+        op = _sum_to(ranked(want), ranked(g.dims))
+        found = None if op is None else bind(op, g, f)
+    else:
+        found = _by_matrix(g, f, want)
     return found if times is MUL or found is None or is_finite(found) else None
+
+
+def _by_matrix(g: Tensor, f: Tensor, want: Dims) -> Tensor | None:
+    """The same for a column and a row that were repeated to a matrix: its product with the other one."""
+    if len(ranked(g.dims)) != 2 or 1 in ranked(g.dims):
+        return None
+    rows, columns = ranked(g.dims)
+    if want == (rows, 1) and f.dims == (1, columns):
+        return bind(lookup("matmul")(False, True), g, f)  # type: ignore[no-any-return]
+    if want == (1, columns) and f.dims == (rows, 1):
+        return bind(lookup("matmul")(True, False), f, g)  # type: ignore[no-any-return]
+    return None
 
 
 def _sum_to(want: tuple[int, ...], have: tuple[int, ...]) -> Op | None:

@@ -297,7 +297,7 @@ def _bell_of_array(x: Array, factor: float) -> Array | None:
     square = x * x
     if not np.maximum.reduce(square, None) < 1e18:
         return None
-    y = np.negative(square)
+    y: np.ndarray = np.negative(square)
     np.exp(y, y)
     exact = x.astype(np.float64)
     exact *= exact

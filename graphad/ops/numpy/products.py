@@ -106,8 +106,6 @@ def vdot(a: TensorLike, b: TensorLike) -> Tensor:
     """
     a, b = promoted(a, b)
     a, b = (x if x.ndim == 1 else ravel(x) for x in (a, b))
-    if a.dtype in (dtypes.float32, dtypes.float64) and a.dims == b.dims:
-        return sum_of_products(a, b)
     return dot(math.conj(a) if a.dtype.is_complex else a, b)
 
 
