@@ -231,3 +231,12 @@ def test_a_letter_that_an_operand_has_twice_stands_for_axes_of_size_one(shape: t
             tf.function(lambda x, y, s=subscripts: tnp.einsum(s, x, y))(a, b), wanted, rtol=1e-13
         )
     np.testing.assert_allclose(tnp.einsum(b, range(2), [1, 0]), b.T)
+
+
+def test_the_first_of_no_elements_is_in_its_place_and_sorters_have_the_size_of_what_they_sort() -> None:
+    _assert_same(tnp.partition(np.zeros((2, 0)), 0), np.partition(np.zeros((2, 0)), 0))
+    _assert_same(tnp.argpartition(np.zeros(0), 0), np.argpartition(np.zeros(0), 0))
+    with pytest.raises(ValueError, match="kth is 1"):
+        tnp.partition(np.zeros((2, 0)), 1)
+    with pytest.raises(ValueError, match="sorter has shape"):
+        tnp.searchsorted([5, 2, 1, 3, 4], 0, sorter=[1, 2, 3, 4])
