@@ -240,3 +240,26 @@ def test_the_first_of_no_elements_is_in_its_place_and_sorters_have_the_size_of_w
         tnp.partition(np.zeros((2, 0)), 1)
     with pytest.raises(ValueError, match="sorter has shape"):
         tnp.searchsorted([5, 2, 1, 3, 4], 0, sorter=[1, 2, 3, 4])
+
+
+def test_spaced_numbers_have_the_joint_dtype_with_their_base_and_no_quantiles_a_shape() -> None:
+    for dtype, base in itertools.product(
+        (np.float16, np.float32), (10, 2.0, np.array([10.0]), np.float32(10))
+    ):
+        ends = np.array([0, 2], dtype), np.array([2, 0], dtype)
+        wanted: Any = np.logspace(*ends, num=5, base=base)  # type: ignore[call-overload]
+        found = tnp.logspace(*ends, num=5, base=base).numpy()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
+    _assert_same(tnp.linspace(0, 1, 0, endpoint=False, retstep=True)[1], np.float64(np.nan))
+    x = np.ones((2, 3), np.float32)
+    for options in (
+        {},
+        {"axis": 1},
+        {"axis": 1, "keepdims": True},
+        {"keepdims": True},
+        {"axis": 0, "method": "lower"},
+    ):
+        wanted = np.quantile(x, [], **options)  # type: ignore[call-overload]
+        found = tnp.quantile(x, [], **options).numpy()  # type: ignore[arg-type]
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
