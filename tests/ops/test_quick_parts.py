@@ -10,8 +10,8 @@ import pytest
 import graphad as tf
 import graphad.numpy as gnp
 from graphad.core.registry import lookup
+from graphad.ops import repeated
 from graphad.ops.choice import quotient
-from graphad.ops.math import arithmetic
 
 RNG = np.random.default_rng(23)
 
@@ -182,13 +182,13 @@ def test_a_cotangent_of_zero_adds_nothing_at_a_pole_of_a_repeated_divisor() -> N
 
 def test_the_sum_of_products_is_one_op_for_values_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[str] = []
-    bind = arithmetic.bind
+    bind = repeated.bind
 
     def noted(op: Any, *inputs: Any) -> Any:
         bound.append(op.name)
         return bind(op, *inputs)
 
-    monkeypatch.setattr(arithmetic, "bind", noted)
+    monkeypatch.setattr(repeated, "bind", noted)
     x, y = tf.ones([4, 5]) * 2.0, tf.ones([4, 1])
     with tf.GradientTape() as tape:
         tape.watch([x, y])
