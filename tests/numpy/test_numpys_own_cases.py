@@ -333,3 +333,19 @@ def test_arguments_that_are_checked_are_no_lost_derivatives() -> None:
     for function, y in functions:
         assert not tf.grad(function)(y).numpy().any()
         assert not tf.jvp(function, (y,), (y,))[1].numpy().any()
+
+
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "float32", "float64", "int8", "uint64", "bool_", "complex64", "intp"]
+)
+def test_dtypes_of_the_namespace_convert(name: str) -> None:
+    dtype = getattr(tnp, name)
+    for x in (0, 1, 2.0, True, [1, 0], np.arange(3), tf.constant([0.0, 3.0])):
+        found = dtype(x)
+        assert found.dtype is dtype
+        np.testing.assert_array_equal(found.numpy(), np.asarray(x).astype(dtype.numpy))
+    assert dtype().numpy() == 0
+    assert tnp.int64(3.7).numpy() == 3
+    assert tf.function(lambda x: tnp.float32(x) * 2)(np.arange(3)).dtype is tf.float32
+    assert tf.grad(lambda x: tnp.float32(x) ** 2)(tf.constant(3.0, tf.float64)).numpy() == 6.0
+    assert tf.as_dtype(dtype) is dtype
