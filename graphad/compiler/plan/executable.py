@@ -187,14 +187,14 @@ class Executable:
                 outputs = None if last is None else last(values)
                 return self._run(values, jit_compile) if outputs is None else outputs
             context = guards or self._guards.of(values)
-            before = context.owned() if type(context) is InOrder else None
+            owned = context.owned() if type(context) is InOrder else None
             try:
                 with context:
                     outputs = None if last is None else last(values)
                     return self._run(values, jit_compile) if outputs is None else outputs
             except BaseException:
-                if before is not None:
-                    context.give_back(before)
+                if owned is not None:
+                    context.give_back(owned)
                 raise
         except MemoryError as error:
             raise error if isinstance(error, GraphadError) else self._exhausted(values, error) from error
