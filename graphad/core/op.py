@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from graphad.core.composed import Composed
     from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
+    from graphad.kernels.forms import Form
 
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
@@ -302,11 +303,11 @@ class Op(metaclass=OpType):
         """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
 
-    def lower(self, *operands: Any) -> Any:
+    def lower(self, *operands: Any) -> Form | None:
         """The kernel form, or None if only `eval` can run it."""
         return None
 
-    def lower_given(self, *operands: Any) -> Any:
+    def lower_given(self, *operands: Any) -> Form | None:
         """`lower` where inputs give numbers that attributes refer to."""
         return None
 
