@@ -133,11 +133,11 @@ def _differences(
         for word, (x, y) in enumerate(zip(a.words, b.words, strict=True)):
             if x != y and not (a.finds and word == table.M_LAST):
                 yield ((*path, at), word), int(y) - int(x)
-        for x, y in zip(a.arena, b.arena, strict=True):
-            if x.offset != y.offset:
-                yield ((*path, at), x.word), y.offset - x.offset
-        for number, ((_, mine), (_, theirs)) in enumerate(zip(a.tables, b.tables, strict=True)):
-            yield from _differences(mine, theirs, (*path, at, number))
+        for mine, other in zip(a.arena, b.arena, strict=True):
+            if mine.offset != other.offset:
+                yield ((*path, at), mine.word), other.offset - mine.offset
+        for number, ((_, inner), (_, theirs)) in enumerate(zip(a.tables, b.tables, strict=True)):
+            yield from _differences(inner, theirs, (*path, at, number))
 
 
 def _with_patches(
@@ -145,7 +145,8 @@ def _with_patches(
 ) -> list[Row]:
     """The rows with the words that the row at the path `finder` changes."""
     *around, at = finder
-    words, patches = [], []
+    words: list[int] = []
+    patches: list[Patch] = []
     for (path, word), slope in changes.items():
         within = path[len(around) :]
         if list(path[: len(around)]) != around or within[0] <= at:

@@ -171,12 +171,11 @@ class Bound:
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
         lives = scope.lives(segment.units, last, segment.first)
         lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
-        lives += [(name, buffers.Life(8, segment.first, end)) for name in self._sizes_of_results()]
-        offsets, total = buffers.place([life for _, life in lives])
-        for (value, life), offset in zip(lives, offsets, strict=True):
-            if isinstance(value, str):
-                self._found[value] = offset
-                continue
+        sizes = self._sizes_of_results()
+        words = [buffers.Life(8, segment.first, end)] * len(sizes)
+        offsets, total = buffers.place([*[life for _, life in lives], *words])
+        self._found = dict(zip(sizes, offsets[len(lives) :], strict=True))
+        for (value, life), offset in zip(lives, offsets, strict=False):
             scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
             if value not in segment.stacks:
                 self.places[value] = offset
