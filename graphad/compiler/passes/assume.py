@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphad.compiler.passes import dead
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, UndecidedSize, product, run_time_symbols
@@ -70,8 +71,8 @@ def assumed(graph: Graph, measures: bool) -> Assumed | None:
 
 
 def is_checked(graph: Graph, checks: Checks) -> bool:
-    """Whether a graph that was made from one with assumed sizes still checks all of them."""
-    held = _ops(graph)
+    """Whether a graph that was made from one with assumed sizes still checks all of them, by ops that run."""
+    held = _ops(graph, True)
     return {*checks.values()} == {check for op, check in checks.items() if op in held}
 
 
@@ -80,12 +81,14 @@ def relies(op: Op, checks: Checks) -> bool:
     return op in checks or any(relies(node.op, checks) for graph in sub_graphs(op) for node in graph.nodes)
 
 
-def _ops(graph: Graph) -> set[Op]:
-    """The ops of a graph, and those in the graphs that they hold."""
-    found = {node.op for node in graph.nodes}
+def _ops(graph: Graph, are_needed: bool = False) -> set[Op]:
+    """The ops of a graph, and those in the graphs that they hold. If asked, only those whose results are needed or that act: of
+    a branch, native code and NumPy run no others.
+    """
+    found = {node.op for node in (dead.run(graph) if are_needed else graph).nodes}
     for op in [op for op in found if op.structured]:
         for inner in sub_graphs(op):
-            found |= _ops(inner)
+            found |= _ops(inner, are_needed)
     return found
 
 

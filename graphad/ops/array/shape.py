@@ -73,6 +73,7 @@ class SizeVector(Op):
     """
 
     name = "sizes"
+    holds_sizes = True
     by_value = ()
     dims: tuple[Offset, ...]
     dtype: DType

@@ -485,8 +485,7 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     if x.dims is not None and mask.dims is not None:
         over = x.dims[: len(mask.dims)]
         if len(over) < len(mask.dims) or not all(
-            0 in (have, want) or are_compatible((have,), (want,))
-            for want, have in zip(over, mask.dims, strict=True)
+            size == 0 or are_compatible((size,), (of_x,)) for of_x, size in zip(over, mask.dims, strict=True)
         ):
             raise OutOfRangeError(
                 f"getitem: boolean_mask: Shapes {format_dims(over)} and {format_dims(mask.dims)} are incompatible: the mask must "
