@@ -319,27 +319,15 @@ class Op(metaclass=OpType):
         return None
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
-
-        Args:
-          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
-        """
+        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
         return self
 
     def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        """The op with symbols for sizes that only the run finds; itself where there are none.
-
-        Args:
-          inputs: The specs of its inputs.
-          symbol: Called with the `measures` of a size, without its symbol; gives that.
-        """
+        """The op with symbols for sizes that only the run finds; `symbol` gives one for how it is measured."""
         return self
 
     def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
-        `high` of so many elements at most; bounds are numbers, None, or references to inputs. With step 0: how many elements of
-        the mask `low` are true, of so many.
-        """
+        """How (symbol, most, step, low, high): the size of a slice; with step 0 of what the mask `low` takes."""
         return ()
 
     @property
