@@ -115,8 +115,8 @@ TOO_LONG = 77  # status: more rounds than the stacks have slices
 WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was made for
 
 # Words of a row that finds the size of a slice: its bounds, each a number or the address of one of so many bytes (0: a number);
-# the size of the axis, the step, the size that was found last, and where to store it (or null). Then for each of COUNT words that
-# depend on the size its address, and by how much it grows with the size.
+# the size of the axis, the step (0: LOW is the address of a mask of so many elements), the size that was found last, and where to
+# store it (or null). Then for each of COUNT words that depend on the size its address, and by how much it grows with the size.
 (
     M_LOW,
     M_LOW_BYTES,

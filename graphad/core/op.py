@@ -336,7 +336,9 @@ class Op(metaclass=OpType):
 
     def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
         """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
-        `high` of so many elements at most; bounds are numbers, None, or references to inputs."""
+        `high` of so many elements at most; bounds are numbers, None, or references to inputs. With step 0: how many elements of
+        the mask `low` are true, of so many.
+        """
         return ()
 
     @property

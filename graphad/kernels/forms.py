@@ -263,8 +263,18 @@ class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
+class Masked(Record):
+    """What a bool mask of the second operand takes from axis `axis` on: "take" gives those slices of the first operand, "spread"
+    puts the slices of the first operand where the mask is true, among zeros. There is no answer for another number of slices.
+    """
+
+    way: str
+    axis: int
+
+
 Routine = (
     Library
+    | Masked
     | Indexed
     | Placed
     | Bounded

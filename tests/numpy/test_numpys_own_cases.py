@@ -231,3 +231,82 @@ def test_a_letter_that_an_operand_has_twice_stands_for_axes_of_size_one(shape: t
             tf.function(lambda x, y, s=subscripts: tnp.einsum(s, x, y))(a, b), wanted, rtol=1e-13
         )
     np.testing.assert_allclose(tnp.einsum(b, range(2), [1, 0]), b.T)
+
+
+def test_the_first_of_no_elements_is_in_its_place_and_sorters_have_the_size_of_what_they_sort() -> None:
+    _assert_same(tnp.partition(np.zeros((2, 0)), 0), np.partition(np.zeros((2, 0)), 0))
+    _assert_same(tnp.argpartition(np.zeros(0), 0), np.argpartition(np.zeros(0), 0))
+    with pytest.raises(ValueError, match="kth is 1"):
+        tnp.partition(np.zeros((2, 0)), 1)
+    with pytest.raises(ValueError, match="sorter has shape"):
+        tnp.searchsorted([5, 2, 1, 3, 4], 0, sorter=[1, 2, 3, 4])
+
+
+def test_spaced_numbers_have_the_joint_dtype_with_their_base_and_no_quantiles_a_shape() -> None:
+    for dtype, base in itertools.product(
+        (np.float16, np.float32), (10, 2.0, np.array([10.0]), np.float32(10))
+    ):
+        ends = np.array([0, 2], dtype), np.array([2, 0], dtype)
+        wanted: Any = np.logspace(*ends, num=5, base=base)  # type: ignore[call-overload]
+        found = tnp.logspace(*ends, num=5, base=base).numpy()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
+    _assert_same(tnp.linspace(0, 1, 0, endpoint=False, retstep=True)[1], np.float64(np.nan))
+    x = np.ones((2, 3), np.float32)
+    for options in (
+        {},
+        {"axis": 1},
+        {"axis": 1, "keepdims": True},
+        {"keepdims": True},
+        {"axis": 0, "method": "lower"},
+    ):
+        wanted = np.quantile(x, [], **options)  # type: ignore[call-overload]
+        found = tnp.quantile(x, [], **options).numpy()  # type: ignore[arg-type]
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+
+
+def test_sets_of_complex_numbers_are_numpys() -> None:
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-1, 2, n) + 1j * rng.integers(-1, 2, n) for n in (12, 7))
+    unknown = [tf.TensorSpec([None], tf.complex128)] * 2
+    for name in ("isin", "intersect1d", "setdiff1d", "setxor1d", "union1d"):
+        own = getattr(tnp, name)
+        wanted = getattr(np, name)(a, b)
+        _assert_same(own(a, b), wanted)
+        _assert_same(tf.function(own, input_signature=unknown)(a, b), wanted)
+    for found, wanted in zip(
+        tnp.intersect1d(a, b, return_indices=True), np.intersect1d(a, b, return_indices=True), strict=True
+    ):
+        _assert_same(found, wanted)
+    grid = a.reshape(3, 4)
+    _assert_same(tnp.isin(grid, b, invert=True), np.isin(grid, b, invert=True))
+    _assert_same(tnp.isin([1j, np.nan], [np.nan]), [False, False])
+
+
+def test_integrals_and_slopes_have_the_digits_of_their_coordinates() -> None:
+    path = np.exp(1j * np.linspace(0, 2, 7))
+    _assert_same(tnp.trapezoid(path.real, path), np.trapezoid(path.real, path))
+    _assert_same(tnp.trapezoid(path.real, dx=1j), np.trapezoid(path.real, dx=1j))  # type: ignore[call-overload]
+    far = np.array([1e9, 1e9 + 1, 1e9 + 3, 1e9 + 4])
+    y = np.array([1.0, 2.0, 4.0, 7.0], np.float32)
+    _assert_same(tnp.trapezoid(y, far), np.trapezoid(y, far))
+    _assert_same(tnp.trapezoid([True, False], np.ones(2, np.float16)), np.float16(0))
+    for order in (1, 2):
+        np.testing.assert_allclose(
+            tnp.gradient(y, far, edge_order=order), np.gradient(y, far, edge_order=order), rtol=1e-6
+        )
+        np.testing.assert_allclose(
+            tnp.gradient(y, far.astype(np.int64), edge_order=order),
+            np.gradient(y, far, edge_order=order),
+            rtol=1e-6,
+        )
+        assert tnp.gradient(y, far, edge_order=order).dtype == tf.float32
+    slope = tf.grad(lambda x: tf.reduce_sum(tnp.gradient(y, x)))(tf.constant(far)).numpy()
+    assert np.isfinite(slope).all()
+
+
+def test_bools_are_convolved_to_bools() -> None:
+    a, v = np.array([True, False, True, True]), np.array([False, True])
+    for mode in ("full", "same", "valid"):
+        _assert_same(tnp.convolve(a, v, mode), np.convolve(a, v, mode))
+        _assert_same(tnp.correlate(a, v, mode), np.correlate(a, v, mode))

@@ -23,6 +23,7 @@ from graphad.compiler.cpu.runtime import (
     growing,
     indexing,
     lapack,
+    masking,
     measuring,
     movement,
     multiplying,
@@ -54,6 +55,7 @@ from graphad.kernels.forms import (
     Indexed,
     Kernel,
     Library,
+    Masked,
     Multiplied,
     Ordered,
     Placed,
@@ -209,6 +211,8 @@ class Cpu(Backend):
             return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
+        if isinstance(form, Masked):
+            return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
@@ -293,6 +297,12 @@ class Cpu(Backend):
             places = {drawing.KEYS: FIRST, drawing.TARGET: RESULT}
             places |= {drawing.LOW: SECOND, drawing.HIGH: THIRD} if len(walks) == 4 else {}
             places |= {drawing.WORK: WORK} if form.kind == "normal" else {}
+        elif isinstance(form, Masked):
+            if not shapes[0]:
+                return None
+            words = masking.words_of(form, shapes)
+            function = masking.kernel(form.way, as_dtype(dtypes[0]).itemsize)
+            places = {masking.SOURCE: FIRST, masking.MASK: SECOND, masking.TARGET: RESULT}
         elif isinstance(form, Holds):
             function, words = indexing.holds(shapes[0])
             places = {indexing.H_SOURCE: FIRST}

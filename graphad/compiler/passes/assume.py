@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.passes.masked import Masks
+from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, UndecidedSize, run_time_symbols
+from graphad.core.dims import Dim, UndecidedSize, product, run_time_symbols
 from graphad.core.errors import GraphadError
 from graphad.core.op import IO, Op
 from graphad.core.references import AT
@@ -29,15 +29,18 @@ from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.keys import expand, is_slice
+from graphad.ops.array.masks import BooleanMask
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, GetItemGrad
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
-from graphad.ops.math.select import Minimum
+from graphad.ops.math.compare import NOT_EQUAL
+from graphad.ops.math.select import Minimum, WhereIndices
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 
 _DEEP = 8  # ops that are looked through
+_MOST_POSITIONS = 4096  # of the elements of a mask
 
 
 Checks = Mapping[Op, Any]  # what each op checks; equal for ops that check the same
@@ -97,7 +100,6 @@ class _Assuming(Specialiser):
         self._made = made
         self._rooms = rooms
         self._symbols: dict[Any, Any] = {}
-        self._masks = Masks(self._same)
         self._prints = prints
         self._own: dict[Any, Op] = {}
         self._makers: dict[int, Node] = {}
@@ -106,14 +108,16 @@ class _Assuming(Specialiser):
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if self._rooms is not None:
-            found = self._masks.in_slices(op, inputs)
-            if found is not None:
-                return (found,)
+            if op.op_class is WhereIndices:
+                op, inputs = _masking(op, inputs)
             asking = _asking(op, inputs)
             if asking is not None:
                 op, inputs = asking
                 op = op.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
                 return self.node(self._apart(op, inputs), inputs)
+        if self._rooms is not None and not op.refers:
+            likely = op.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
+            op = op if likely is op else self._apart(likely, inputs)
         if op.refers:
 
             def difference(i: int, j: int) -> Any:
@@ -172,12 +176,18 @@ class _Assuming(Specialiser):
 
     def _apart(self, op: Any, inputs: Sequence[Any]) -> Op:
         """An op that is equal to this one and another object, the same for what checks the same."""
+        if not op.refers:
+            return self._checking(op, (op, *map(self._same, inputs[1:])) if not self._prints else object())
         own = len(inputs) - op.given
         dims = op.shape if op.op_class is GetItemGrad else inputs[0].dims  # of what the slices are of
         check: Any = object()
         if is_definite(dims):
             place = (op, *[self.serial(x, op) for x in inputs[:own]]) if self._prints else ()
             check = (self, place, op.key, dims, *map(self._same, inputs[own:]))
+        return self._checking(op, check)
+
+    def _checking(self, op: Any, check: Any) -> Op:
+        """An op that is equal to this one and another object, one for each check."""
         found = self._own.get((op, check))
         if found is None:
             found = self._own[op, check] = object.__new__(type(op))
@@ -254,6 +264,17 @@ class _Assuming(Specialiser):
             self._makers.update(dict.fromkeys(node.outputs, node))
         self._read = len(nodes)
         return self._makers.get(x)
+
+
+def _masking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Where a mask is true, as a mask of constant positions."""
+    (x,) = inputs
+    count = product(x.dims or ())
+    if not x.dims or type(count) is not int or not 0 < count <= _MOST_POSITIONS:
+        return op, inputs
+    mask = x if x.dtype.is_bool else bind(NOT_EQUAL, x, lift(np.zeros((), x.dtype.numpy)))
+    positions = np.stack(np.unravel_index(np.arange(count), x.dims), 1)
+    return BooleanMask(0), [lift(positions.astype(np.int64)), mask]
 
 
 def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:

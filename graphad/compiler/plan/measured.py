@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphad.compiler.units import Unit
     from graphad.core.spec import TensorSpec
 
-_SMALLEST_ROOM = 2  # sizes 0 and 1 may have words of their own form
+_SMALLEST_ROOM = 9  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
 
 
 def rooms(found: Mapping[str, Size], numbers: Mapping[str, int]) -> dict[str, int]:
@@ -56,7 +56,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             words[width] = scope.part.specs[site.root].dtype.itemsize
             at = words[width] * (bound[2] if len(bound) > 2 else 0)
             place = scope.place(site).shifted(at)
-            place.check(0, words[width])
+            place.check(0, words[width] if step else words[table.M_EXTENT])
             places.append((word, place))
         if name in scope.found:
             places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.found[name], 8)))
@@ -94,7 +94,7 @@ def _changes(
     """By path and word, how much it grows with a size."""
     room = numbers[name]
     # The bits of a float grow evenly from one power of two to the next: the last number is beyond one.
-    others = (room - 1, room - 2, room // 2 - 1) if room > 8 else (room + 1, room + 2, 2 * room + 3)
+    others = room - 1, room - 2, room // 2 - 1
     found: dict[tuple[tuple[Any, ...], int], int] = {}
     for k, other in enumerate(others):
         differences = dict(_differences(rows, make({**numbers, name: other}), ()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.core import bind as door
 from graphad.core import forks
-from graphad.core.collector import held
+from graphad.core.collector import paused
 from graphad.core.errors import GraphadError, ResourceExhaustedError, UnavailableError
 from graphad.core.op import IO, WRITES
 from graphad.graph.ir import Graph
@@ -148,8 +148,7 @@ class Compilation:
             logging.getLogger("graphad").log(level, "graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
     def _plan(self) -> list[Kernel | Stages]:
-        with held:  # includes the imports
-            return self._planned()
+        return paused(self._planned)  # includes the imports
 
     def _planned(self) -> list[Kernel | Stages]:
         from graphad.compiler.partition import partition
@@ -222,8 +221,7 @@ class Compilation:
 
     def _build(self) -> None:
         kernels = self._plan()
-        with held:
-            missing = [kernel for kernel in kernels if not self._found(kernel)]
+        missing = paused(lambda: [kernel for kernel in kernels if not self._found(kernel)])
         self.compiled = max(self.compiled, len(missing))
         events = []
         for kernel in missing:  # all requests at once, so that the worker never idles
@@ -261,8 +259,7 @@ class Compilation:
         from graphad.compiler.plan.native import bind
 
         kernels = self._plan()
-        with held:
-            missing = [kernel for kernel in kernels if not self._found(kernel)]
+        missing = paused(lambda: [kernel for kernel in kernels if not self._found(kernel)])
         self.compiled = len(missing)
         self._missing = {None, *missing}  # None stands for the rehearsal
         for kernel in missing:
@@ -302,12 +299,8 @@ class Compilation:
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
         """The plan bound to numbers, None if that is not possible."""
-        assert self.schedule is not None
         try:
-            with held:
-                from graphad.compiler.plan.native import bind
-
-                return bind(self.schedule, numbers, self.address)
+            return paused(lambda: self._bound(numbers))
         except ResourceExhaustedError:
             return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
@@ -316,6 +309,12 @@ class Compilation:
             else:
                 self.fail(f"{type(error).__name__}: {error}")
             return None
+
+    def _bound(self, numbers: Mapping[str, int]) -> Bound:
+        from graphad.compiler.plan.native import bind
+
+        assert self.schedule is not None
+        return bind(self.schedule, numbers, self.address)
 
 
 def _apart_from_signals(work: Callable[[], None]) -> None:

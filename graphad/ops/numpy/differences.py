@@ -15,7 +15,7 @@ from graphad.core.shapes import no_axis, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, parts_directly
-from graphad.ops.numpy.promotion import along, cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, along, cast_to, inexact, promoted, rank_of, tensor_of
 
 
 @blaming
@@ -154,7 +154,7 @@ def gradient(
             return parts[0] if len(parts) == 1 else tuple(parts)
     found = tuple(
         [
-            _slopes(f, cast_to(tensor_of(h), f.dtype), k, edge_order)
+            cast_to(_slopes(*promoted(f, h if type(h) in NUMBERS else inexact(h)), k, edge_order), f.dtype)
             for k, h in zip(places, steps, strict=True)
         ]
     )
@@ -237,23 +237,23 @@ def trapezoid(y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, 
     """The integral along an axis by the trapezoidal rule, at coordinates `x` or with spacing `dx`.
 
     Args:
-      y: Tensor [..., size, ...], a float or complex dtype; integers count as float64.
+      y: Tensor [..., size, ...], a numeric dtype; integers count as float64.
       x: The coordinates: a vector, or a tensor of the shape of `y`.
       dx: The spacing, if `x` is not given.
       axis: The axis.
-    Returns: Tensor without the axis, of the dtype of `y`.
+    Returns: Tensor without the axis, of the joint dtype of `y` and the coordinates or the spacing.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range, or the sizes differ.
     Example:
       >>> numpy.trapezoid([0.0, 1.0, 4.0]).numpy()
       np.float64(3.0)
     """
-    y = inexact(y)
+    y, given = (inexact(part) for part in promoted(y, dx if x is None else x))
     rank = rank_of("trapezoid", y)
     axis = normalize_axis("trapezoid", axis, rank)
     if x is None:
-        steps = cast_to(tensor_of(dx), y.dtype)
+        steps = given
     else:
-        x = cast_to(tensor_of(x), y.dtype)
+        x = given
         steps = diff(x, axis=0 if x.ndim == 1 else axis)
         if x.ndim == 1:
             steps = array.reshape(steps, [-1 if k == axis else 1 for k in range(rank)])

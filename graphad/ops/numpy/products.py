@@ -536,6 +536,8 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
         raise InvalidArgumentError(
             "convolve: the sizes of both vectors must be known while tracing, and not 0."
         )
+    if a.dtype.is_bool:
+        return _of_bools(partial(convolve, mode=mode), a, v)
     if n < m:
         a, v, n, m = v, a, m, n
     full: Any = _full_convolution(a, v, n, m)
@@ -564,6 +566,8 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
       array([3, 5])
     """
     a, v = promoted(a, v)
+    if a.dtype.is_bool:
+        return _of_bools(partial(correlate, mode=mode), a, v)
     for name, x in (("a", a), ("v", v)):
         if x.dims == ():
             raise OutOfRangeError(f"correlate: {name} has shape []; a vector is needed.")

@@ -272,6 +272,10 @@ def quantiles(
         found.append(one)
     if q.ndim == 0:
         return found[0]
+    if not found:  # the shape and dtype of what is none of them
+        none = math.reduce_sum(cast_to(flat, kind), -1)
+        none = array.reshape(none, [1] * len(a.dims) if kept is None else kept) if keepdims else none
+        return array.zeros([*q.dims, *array.shape(none)], a.dtype)
     whole: Any = array.stack(found, 0)
     return whole if q.ndim == 1 else array.reshape(whole, [*q.dims, *whole.dims[1:]])
 

@@ -1,4 +1,4 @@
-"""Sizes that only the run finds, as plan steps: how many elements x[i:j] has.
+"""Sizes that only the run finds, as plan steps: how many elements x[i:j] has, or how many of a mask are true.
 
 The step clips the bounds as Python does, and adds what the size has changed by since the last run to all words that depend on
 it: extents, strides and offsets of the rows behind. They are numbers plus multiples of the size. The words: `compiler/rows.py`.
@@ -10,6 +10,7 @@ import functools
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
+from graphad.compiler.cpu.runtime.masking import counting
 from graphad.compiler.cpu.runtime.placing import clipped, number
 from graphad.compiler.rows import (
     M_COUNT,
@@ -30,8 +31,13 @@ def text() -> str:
     """`i32 graphad_measure(ret, exc, block)`."""
     f = Function("i32 @graphad_measure(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
-    low, high = number(f, w, M_LOW, M_LOW_BYTES), number(f, w, M_HIGH, M_HIGH_BYTES)
-    size = clipped(f, low, high, f.word(w, M_EXTENT), f.word(w, M_STEP))
+    extent, step, found = f.word(w, M_EXTENT), f.word(w, M_STEP), f.slot("i64", 0)
+    with f.when(f.test("eq", step, 0)):
+        found.set(f.emit(f"call i64 @counted(ptr {f.pointer(w, M_LOW)}, i64 {extent})"))
+    with f.when(f.test("ne", step, 0)):
+        low, high = number(f, w, M_LOW, M_LOW_BYTES), number(f, w, M_HIGH, M_HIGH_BYTES)
+        found.set(clipped(f, low, high, extent, step))
+    size = found.get()
     more = f.emit(f"sub i64 {size}, {f.word(w, M_LAST)}")
     f.set_word(w, M_LAST, size)
     place = f.pointer(w, M_NUMBER)
@@ -44,7 +50,7 @@ def text() -> str:
             change = f.emit(f"mul i64 {more}, {f.word(row, 1)}")
             f.set_word(target, 0, f.emit(f"add i64 {f.word(target, 0)}, {change}"))
     f.ret(0)
-    return f.text()
+    return counting() + f.text()
 
 
 @functools.lru_cache(maxsize=1)
