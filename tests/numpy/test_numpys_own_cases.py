@@ -349,3 +349,15 @@ def test_dtypes_of_the_namespace_convert(name: str) -> None:
     assert tf.function(lambda x: tnp.float32(x) * 2)(np.arange(3)).dtype is tf.float32
     assert tf.grad(lambda x: tnp.float32(x) ** 2)(tf.constant(3.0, tf.float64)).numpy() == 6.0
     assert tf.as_dtype(dtype) is dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_covariances_are_computed_in_the_dtype_that_is_asked_for(dtype: Any) -> None:
+    x = np.random.default_rng(2).random((3, 5)).astype(np.float32)
+    for name in ("cov", "corrcoef"):
+        wanted, found = getattr(np, name)(x, dtype=dtype), getattr(tnp, name)(x, dtype=dtype).numpy()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            found, wanted, rtol=1e-5 if found.dtype.itemsize < 8 or dtype is np.complex64 else 1e-14
+        )
+        assert getattr(np, name)(tf.constant(x), dtype=dtype).dtype == wanted.dtype
