@@ -15,7 +15,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
-from graphad.core.collector import held, let_go
+from graphad.core.collector import paused
 from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
 from graphad.core.errors import (
@@ -223,8 +223,6 @@ class Function(Printed, Generic[P, R]):
         except BaseException as error:  # raised on, with a traceback that ends in the user's code
             leave_traces(level)
             if not isinstance(error, Exception):
-                if trace_in_progress() is None:
-                    let_go()
                 raise
             raise for_user(error)  # noqa: B904 - it is the same error
 
@@ -405,11 +403,16 @@ class Function(Printed, Generic[P, R]):
     def _trace_once(
         self, arguments: Arguments, creating: bool, is_last: bool = False
     ) -> tuple[ConcreteFunction, Creation]:
+        return paused(lambda: self._traced_once(arguments, creating, is_last))
+
+    def _traced_once(
+        self, arguments: Arguments, creating: bool, is_last: bool
+    ) -> tuple[ConcreteFunction, Creation]:
         check_runs_to_its_end(self._python)
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
-        with entered(trace), held:
+        with entered(trace):
             inputs: list[Any] = []
             numbers: dict[int, Any] = {}
             names = self.signature.slot_names(arguments)

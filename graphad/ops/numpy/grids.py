@@ -104,6 +104,7 @@ def _triangle(x: Any, of: Any, k: int) -> Any:
     return of(x, k) if x.ndim > 1 else None
 
 
+@blaming
 def tril(m: TensorLike, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
 
@@ -122,6 +123,7 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
     return _band("tril", m, k, True) if found is None else found
 
 
+@blaming
 def triu(m: TensorLike, k: int = 0) -> Tensor:
     """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere.
 

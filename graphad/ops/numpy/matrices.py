@@ -10,8 +10,9 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
@@ -137,6 +138,7 @@ def _lower(x: Tensor, UPLO: str) -> Tensor:
     return x if UPLO.upper() == "L" else ops.adjoint(x)
 
 
+@blaming
 def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read.
 
@@ -153,6 +155,7 @@ def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     return EighResult(*ops.eigh(_lower(matrix_of("eigh", a), UPLO)))
 
 
+@blaming
 def eigvalsh(a: TensorLike, UPLO: str = "L") -> Tensor:
     """The eigenvalues, ascending, of Hermitian matrices.
 
@@ -343,6 +346,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     return ops.solve(a, b)
 
 
+@blaming
 def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
     """The x of least norm that minimises |a x - b|; the squared residuals, the rank, the singular values.
 
@@ -359,6 +363,8 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tupl
     """
     a, b = promoted(inexact(a), inexact(b))
     column = array.expand_dims(b, 1) if rank_of("lstsq", b) == 1 else b
+    if rank_of("lstsq", a) != 2:
+        raise InvalidArgumentError(f"lstsq: a has shape {format_dims(a.dims)}; a matrix is needed.")
     rows, columns = dims_of("lstsq", a)
     bound = max(rows, columns) * float(a.dtype.info.eps) if rcond is None else rcond
     x = ops.matmul(pinv(a, rtol=bound), column)
@@ -370,6 +376,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tupl
     return (x[:, 0] if b.ndim == 1 else x), rest, rank, s
 
 
+@blaming
 def matrix_power(a: TensorLike, n: int) -> Tensor:
     """Square matrices raised to the power n; a negative n uses their inverses.
 
@@ -406,6 +413,7 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
     return found
 
 
+@blaming
 def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors.
 
@@ -417,6 +425,10 @@ def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
       array([[9]])
     """
     xs = promoted(*arrays)
+    if len(xs) < 2 or not all(rank_of("multi_dot", x) for x in xs):
+        raise InvalidArgumentError(
+            "multi_dot: two matrices or more are needed; the first and the last may be vectors."
+        )
     first, last = rank_of("multi_dot", xs[0]) == 1, rank_of("multi_dot", xs[-1]) == 1
     if first:
         xs[0] = array.expand_dims(xs[0], 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
@@ -18,6 +19,7 @@ from graphad.ops.numpy.matrices import inv, matrix_of, slogdet, solve, svdvals
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, rank_of
 
 
+@blaming
 def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
     """The norms of vectors over axes, all by default.
 
@@ -67,6 +69,7 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
     return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
 
 
+@blaming
 def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro") -> Tensor:
     """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
@@ -105,6 +108,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
     return array.expand_dims(array.expand_dims(found, -1), -1) if keepdims else found
 
 
+@blaming
 def norm(
     x: TensorLike,
     ord: float | str | None = None,
@@ -140,6 +144,7 @@ def norm(
     return shapes.expand_dims(found, places) if keepdims else found
 
 
+@blaming
 def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     """The condition numbers of matrices: from the singular values, or the product of the norms `p` of x and its inverse.
 
@@ -167,6 +172,7 @@ def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     return math.where(is_singular, cast_to(np.inf, found.dtype), found)
 
 
+@blaming
 def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
     """The inverse of `a` as a linear map from its last axes to its first `ind` ones.
 
@@ -187,6 +193,7 @@ def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
     return array.reshape(inv(array.reshape(a, [count, -1])), [*dims[ind:], *dims[:ind]])
 
 
+@blaming
 def tensorsolve(a: TensorLike, b: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
     """The x with tensordot(a, x, x.ndim) = b.
 

@@ -9,6 +9,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
@@ -19,6 +20,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
+from graphad.ops.linalg.matmul import product_of_arrays
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
@@ -485,6 +487,9 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     # Short enough that the matrix is no larger than all pieces together.
     piece = min(max(m, 64), max(64, isqrt(n + m)), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)
+    found = directly(_convolved, a, v, piece=piece, count=count)
+    if found is not None:
+        return found
     padded = array.pad(a, [[m - 1, count * piece - n]])
     pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
     # Zeros around v, so that each place of the matrix has a number.
@@ -493,6 +498,19 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     matrix = array.gather(whole, np.arange(piece + m - 2, 2 * piece + m - 2, dtype=np.int32) - rows)
     full = linalg.matmul(pieces, matrix)
     return array.reshape(full, [-1])[: n + m - 1]
+
+
+def _convolved(a: Array, v: Array, piece: int, count: int) -> Array:
+    """The same product of the same matrices, which are copied out of overlapping views."""
+    n, m = len(a), len(v)
+    padded = np.zeros((count - 1) * piece + piece + m - 1, a.dtype)
+    padded[m - 1 : m - 1 + n] = a
+    whole = np.zeros(m + 2 * (piece - 1), v.dtype)
+    whole[piece - 1 : piece - 1 + m] = v
+    pieces = sliding_window_view(padded, piece + m - 1)[::piece]
+    matrix = sliding_window_view(whole, piece)[::-1]
+    full = product_of_arrays(np.ascontiguousarray(pieces), np.ascontiguousarray(matrix))
+    return full.reshape(-1)[: n + m - 1]  # type: ignore[no-any-return]
 
 
 @blaming

@@ -532,7 +532,8 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
         return found
     rank = rank_of("diagonal", a)
     pair = [normalize_axis("diagonal", axis, rank) for axis in (axis1, axis2)]
-    a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
+    if pair != [rank - 2, rank - 1]:
+        a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
     if _reaches(a, offset):
         return diagonals.diag_part(a, k=offset)
     nothing = a[..., :0, :0]

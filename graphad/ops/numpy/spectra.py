@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
@@ -116,13 +117,13 @@ def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _described(name, inverse, real, f"{doc} along an axis.", False)
-    return function
+    return blaming(function)
 
 
 def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Callable[..., Tensor]:
     def function(
         a: TensorLike,
-        s: Any = None,
+        s: Sequence[int] | None = None,
         axes: AxisLike = (-2, -1) if plane else None,
         norm: str | None = "backward",
     ) -> Tensor:
@@ -132,7 +133,7 @@ def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Cal
     function.__doc__ = _described(
         name, inverse, real, f"{doc} along {'two axes' if plane else 'axes'}.", True
     )
-    return function
+    return blaming(function)
 
 
 _FFT, _IFFT = "The Fourier transform", "The inverse Fourier transform"
@@ -156,6 +157,7 @@ irfft2 = _several("irfft2", True, True, _IRFFT, True)
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
+@blaming
 def hfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real.
 
@@ -174,6 +176,7 @@ def hfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None =
     return irfft(math.conj(_operand(a, True)), n, axis, _SWAPPED[norm])
 
 
+@blaming
 def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of `hfft`.
 
@@ -192,6 +195,7 @@ def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None 
     return math.conj(rfft(a, n, axis, _SWAPPED[norm]))
 
 
+@blaming
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each divided by n d.
 
@@ -210,6 +214,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: s
     return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
 
 
+@blaming
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each divided by n d.
 
@@ -232,6 +237,7 @@ def _real(dtype: DTypeLike | None) -> Any:
     return np.float64 if dtype is None else default_dtype(dtype).numpy
 
 
+@blaming
 def fftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """`x` with frequency 0 moved to the middle of `axes`, all by default.
 
@@ -247,6 +253,7 @@ def fftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     return signal.fftshift(tensor_of(x), _list(axes))
 
 
+@blaming
 def ifftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """The inverse of `fftshift`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -311,15 +312,15 @@ def interp(
       array([ 5., 25.])
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
-    fp = inexact(fp)
-    if fp.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
-        ends = [None if end is None else tensor_of(end) for end in (left, right)]
-        return math.complex(
-            *[
-                interp(x, xp, part(fp), *[None if end is None else part(end) for end in ends], period)
-                for part in (math.real, _imaginary)
-            ]
-        )
+    values = fp = inexact(fp)
+    if values.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
+        first, last = (None if end is None else tensor_of(end) for end in (left, right))
+
+        def piece(part: Callable[[Tensor], Tensor]) -> Tensor:
+            ends = (None if first is None else part(first), None if last is None else part(last))
+            return interp(x, xp, part(values), ends[0], ends[1], period)
+
+        return math.complex(piece(math.real), piece(_imaginary))
     x, xp, fp = promoted(x, xp, fp)
     if xp.dims and fp.dims and None not in (xp.dims[0], fp.dims[0]) and xp.dims[0] != fp.dims[0]:
         raise InvalidArgumentError(

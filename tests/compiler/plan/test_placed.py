@@ -331,3 +331,29 @@ def test_a_size_is_not_printed_before_the_slice_is_known_to_have_it(capfd: Any) 
             wanted = capfd.readouterr().out
             compiled(numbers(10), tf.constant(start))
             assert capfd.readouterr().out == wanted
+
+
+def test_a_later_slice_of_another_array_does_not_check_a_size_that_is_printed(capfd: Any) -> None:
+    """The same bounds along as many rows would be checked by it, but only once the size is out."""
+
+    def behind(x: Any, z: Any, i: Any) -> Any:
+        tf.print(tf.shape(x[i : i + 4]), output_stream="stdout")
+        for k in tf.range(2):
+            tf.print(k, output_stream="stdout")
+            z = tf.tanh(z)
+        return z[i : i + 4] * 2.0
+
+    def in_rounds(x: Any, z: Any, i: Any) -> Any:
+        total = tf.constant(0.0)
+        for k in tf.range(3):
+            tf.print(k, tf.shape(x[i + k : i + k + 3]), output_stream="stdout")
+            total += tf.reduce_sum(z[i + k : i + k + 3] * 2.0)
+        return total
+
+    for each in (behind, in_rounds):
+        compiled = tf.function(each, jit_compile=True)
+        for start in (1, 8, 20, -2):
+            each(numbers(10), numbers(10), tf.constant(start))
+            wanted = capfd.readouterr().out
+            compiled(numbers(10), numbers(10), tf.constant(start))
+            assert capfd.readouterr().out == wanted
