@@ -47,6 +47,7 @@ class Unit(Struct):
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       branch: Of a branch: its native form, a `graphad.compiler.branch.Branch`.
+      measures: Of a routine: how it finds sizes, an `Op.measures` for each that no unit before it finds.
       why: Of a host step or call of a structured op: why it has no native form.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
       shape, reduced: Of a loop: its iteration shape, and the reduced axes.
@@ -69,6 +70,7 @@ class Unit(Struct):
     scalars: list[Any] = []
     repeat: Any = None
     branch: Any = None
+    measures: list[Any] = []
     why: str = ""
     parts: Any = ()
     shape: Any = None
@@ -98,6 +100,9 @@ class Partition(Struct):
     given: dict[int, Node]  # values that depend only on sizes, computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
     elements: dict[int, Any] = {}  # the number of elements of roots, cached
+    rooms: Mapping[
+        str, Size
+    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order in which it finds them
 
     @property
     def loops(self) -> list[Loop | Nest]:

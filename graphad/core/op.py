@@ -60,7 +60,6 @@ class Op(metaclass=OpType):
       quick_vjp: The same for `vjp`: the cotangents from NumPy's value of that of the one output, where nothing follows them.
       pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
       holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
-      pulls_by_rule: No graphs, masks or `pull_into` beside its rule; computed.
       touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
@@ -98,6 +97,7 @@ class Op(metaclass=OpType):
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
       gives_sizes: It returns sizes of its input, whatever the elements are.
+      holds_sizes: The elements of its result are its `dims`: numbers, and symbols until sizes are known.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
       pointwise: Each element of its result depends on one element of each operand, that of its place.
       masks: Its rule has zeros for elements that it did not take.
@@ -148,6 +148,7 @@ class Op(metaclass=OpType):
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
     gives_sizes: ClassVar[bool] = False
+    holds_sizes: ClassVar[bool] = False
     lowers_alike: ClassVar[bool] = False
     takes_spread: ClassVar[bool] = False
     pointwise: ClassVar[bool] = False
@@ -172,7 +173,6 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
-    pulls_by_rule: ClassVar[bool] = True
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -325,6 +325,22 @@ class Op(metaclass=OpType):
         """
         return self
 
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        """The op with symbols for sizes that only the run finds; itself where there are none.
+
+        Args:
+          inputs: The specs of its inputs.
+          symbol: Called with the `measures` of a size, without its symbol; gives that.
+        """
+        return self
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
+        `high` of so many elements at most; bounds are numbers, None, or references to inputs. With step 0: how many elements of
+        the mask `low` are true, of so many.
+        """
+        return ()
+
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:
         """For an op that gives the value of the variable that is its first input and then adds a constant to it: the op that
@@ -435,7 +451,6 @@ def define(cls: O) -> O:
     made.op_class = made
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
-    made.pulls_by_rule = not (made.structured or made.masks or made.pull_into is not None)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

@@ -91,10 +91,9 @@ class Specialiser(Trace):
         self.slices: dict[int, KnownSlices] = {}
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        kind = type(op)
-        rule = rule_of(kind)
+        rule = rule_of(type(op))
         if rule != PLAIN:
-            simpler = self._simpler(op, kind, rule, inputs)
+            simpler = self._simpler(op, rule, inputs)
             if simpler is not None:
                 return simpler
         if inputs and not op.effects and not op.structured:
@@ -212,7 +211,7 @@ class Specialiser(Trace):
         data = x.values if type(x) is KnownTensor else self.number_of(x)
         return data if data is not None and data.dtype.kind == "b" and np.ndim(data) else None
 
-    def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _simpler(self, op: Any, rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The replacement of an op in the definite graph, None for the op itself."""
         if rule == INLINES:
             return tuple(self.inline(op.graph, inputs))
@@ -221,7 +220,7 @@ class Specialiser(Trace):
         if rule == CUSTOM:  # its derivative is no longer needed: it passes its operands through
             outputs = op.infer(*[x.spec for x in inputs])
             return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
-        if kind is SizeVector:
+        if op.holds_sizes:
             return (self._sizes(op.dims, op.dtype, op.scalar),)
         if not op.structured and not all(is_definite(x.dims) for x in inputs):
             return None

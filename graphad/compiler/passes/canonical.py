@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
-from graphad.core.dims import Dim
-from graphad.core.dtypes import float32
+from graphad.core.dims import Dim, run_time_symbols
+from graphad.core.dtypes import float32, int64
+from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.accumulate import is_narrow
@@ -146,7 +147,16 @@ def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
 
 
-@rewrite(MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+# What is 0 where one of its operands is: the op that it is elsewhere, and the number of that operand.
+_ZERO_OF: dict[type[Op], tuple[Op, int]] = {
+    MulZero: (MUL, 0),
+    DivZero: (DIV, 0),
+    MultiplyNoNan: (MUL, 1),
+    DivideNoNan: (DIV, 1),
+}
+
+
+@rewrite(*_ZERO_OF)
 def zeros_of_complex(s: Sweep, node: Node) -> Found:
     """What is 0 where an operand is, of complex numbers, of which there are no kernels: a product or quotient; a selection."""
     spec = node.specs[0]
@@ -155,12 +165,10 @@ def zeros_of_complex(s: Sweep, node: Node) -> Found:
     from graphad.ops.math.compare import EQUAL  # programs without complex numbers do without
     from graphad.ops.math.select import SELECT
 
-    x, y = node.inputs
-    kind = node.op.op_class
-    found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
-    zero = s.constant(0, like=s.spec(x))
-    decides = x if kind in (MulZero, DivZero) else y
-    return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
+    op, decides = _ZERO_OF[node.op.op_class]
+    zero = s.constant(0, like=s.spec(node.inputs[0]))
+    is_zero = s.bind(EQUAL, node.inputs[decides], zero)
+    return s.bind(SELECT, is_zero, zero, s.bind(op, *node.inputs))
 
 
 @rewrite(lambda kind: kind.rounds_once)
@@ -198,15 +206,20 @@ def cast_of_sizes(s: Sweep, node: Node) -> Found:
     if made is None or spec.dtype.is_bool or wraps_sizes(spec.dtype):
         return None
     sizes = cast(SizeVector, made.op)
+    if run_time_symbols(sizes.dims) and not spec.dtype.is_integer:
+        return None
     return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar)) if sizes.dtype.is_integer else None
 
 
 @rewrite(SizeVector)
-def sizes_of_numbers(s: Sweep, node: Node) -> int | None:
-    """Sizes that hold no symbol are a constant."""
-    if any(isinstance(size, Dim) for size in node.op.dims):  # type: ignore[attr-defined]
+def sizes_of_numbers(s: Sweep, node: Node) -> Found:
+    """Sizes that hold no symbol are a constant. Those that only the run finds are integers first: a run adds to their words."""
+    sizes = cast(SizeVector, node.op)
+    if run_time_symbols(sizes.dims) and not sizes.dtype.is_integer:
+        return s.bind(Cast(sizes.dtype), s.bind(SizeVector(sizes.dims, int64, sizes.scalar)))
+    if any(isinstance(size, Dim) for size in sizes.dims):
         return None
-    return s.constant(node.op.eval())  # type: ignore[arg-type]
+    return s.constant(sizes.eval())
 
 
 @rewrite(Add, Mul)

@@ -58,7 +58,7 @@ class SizeClass:
         self.options = options
         self.graph = optimise(specialised.graph, options, specialised.literals)
         self.place = place
-        self._source = None if _is_definite(self.graph) else specialised.graph
+        self._source: Graph | None = specialised.graph
         self.literals = specialised.literals
         self.requested: Compilation | None = None
         self.calls = self.misses = 0
@@ -73,9 +73,9 @@ class SizeClass:
 
             with _make_lock:
                 if self.requested is None:
-                    self.requested = Compilation(
-                        self.graph, self.literals, self.options, self.place, self._source
-                    )
+                    source = None if _is_definite(self.graph) else self._source
+                    self.requested = Compilation(self.graph, self.literals, self.options, self.place, source)
+                    self._source = None
         return self.requested
 
 
@@ -119,6 +119,8 @@ class Sizes:
             compilation = self.size_class.compilation  # which another thread may replace at any moment
             if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
                 bound = compilation.bind(self.numbers)
+                if compilation.cannot_measure and self.size_class.compilation is compilation:
+                    self.size_class.requested = compilation.measure_nothing()
                 if bound is not None and self.size_class.compilation is compilation:
                     self.bound, self.native = bound, bound.call
         return self.native

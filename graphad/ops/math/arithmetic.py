@@ -22,10 +22,14 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import no_gradient
+from graphad.core.op import Op, no_gradient
+from graphad.core.registry import lookup
+from graphad.core.shapes import Dims, ranked
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import negated, product, signs, without_nan
+from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
+from graphad.ops.directly import is_eager, is_finite
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
@@ -66,9 +70,56 @@ def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
     times = MUL_ZERO if ctx.is_masked else MUL
     return (
-        unbroadcast(ctx, 0, bind(times, g, conjugate(y))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(times, g, conjugate(x))) if ctx.needs(1) else None,
+        _unbroadcast_product(ctx, 0, times, g, conjugate(y)) if ctx.needs(0) else None,
+        _unbroadcast_product(ctx, 1, times, g, conjugate(x)) if ctx.needs(1) else None,
     )
+
+
+def _unbroadcast_product(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor:
+    """`times(g, f)` summed to the shape of input i."""
+    found = _summed_products(ctx, i, times, g, f)
+    return unbroadcast(ctx, i, bind(times, g, f)) if found is None else found
+
+
+def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor | None:
+    """The same of values at hand, by the op that makes no array of the products; None for others.
+
+    Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
+    """
+    want = ctx.shape(i)
+    if want is None or g.dims is None or g.dims == want or not (is_eager(g) and is_eager(f)):
+        return None
+    if g.dtype is not f.dtype or g.dtype not in (float32, float64):
+        return None
+    if g.dims == f.dims:
+        op = _sum_to(ranked(want), ranked(g.dims))
+        found = None if op is None else bind(op, g, f)
+    else:
+        found = _by_matrix(g, f, want)
+    return found if times is MUL or found is None or is_finite(found) else None
+
+
+def _by_matrix(g: Tensor, f: Tensor, want: Dims) -> Tensor | None:
+    """The same for a column and a row that were repeated to a matrix: its product with the other one."""
+    if len(ranked(g.dims)) != 2 or 1 in ranked(g.dims):
+        return None
+    rows, columns = ranked(g.dims)
+    if want == (rows, 1) and f.dims == (1, columns):
+        return bind(lookup("matmul")(False, True), g, f)  # type: ignore[no-any-return]
+    if want == (1, columns) and f.dims == (rows, 1):
+        return bind(lookup("matmul")(True, False), f, g)  # type: ignore[no-any-return]
+    return None
+
+
+def _sum_to(want: tuple[int, ...], have: tuple[int, ...]) -> Op | None:
+    """The sum of products of arrays of shape `have` whose result has the shape `want`; None where its axes are not all kept or
+    all dropped."""
+    axes = summed_axes(have, want)
+    if len(want) == len(have):
+        return lookup("sum_of_products")(axes, True)  # type: ignore[no-any-return]  # by name: its module needs this one
+    if len(axes) == len(have) - len(want):
+        return lookup("sum_of_products")(axes, False)  # type: ignore[no-any-return]
+    return None
 
 
 def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
@@ -86,7 +137,12 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, conjugate(ctx.outputs[0]))))
+        out = conjugate(ctx.outputs[0])
+        total = _summed_products(ctx, 1, MUL_ZERO, over, out)
+        if total is None:
+            y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, out)))
+        else:
+            y_bar = bind(NEG, total)
     return x_bar, y_bar
 
 
@@ -122,12 +178,18 @@ def _mod_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 _OF_A_QUOTIENT = ((1,), False), ((1,), True)  # what the derivatives by x and by y read of x / y
 
+
+def _product_into(x: Array, y: Array, out: Array) -> Array:
+    return x if are_ones(y, x.dtype) else np.multiply(x, y, out)
+
+
 Neg = elementwise(
     "neg",
     negated,
     vjp=_neg_vjp,
     scalar="neg",
     applied=np.negative,
+    into=np.negative,
     keeps=(False, False),
     doc="-x.",
     infix="-{}",
@@ -138,6 +200,7 @@ Add = elementwise(
     vjp=_add_vjp,
     scalar="add",
     applied=np.add,
+    into=np.add,
     keeps=(False, False),
     doc="x + y.",
     infix="{} + {}",
@@ -161,6 +224,7 @@ Mul = elementwise(
     quick_vjp=_quick_mul_vjp,
     scalar="mul",
     applied=np.multiply,
+    into=staticmethod(_product_into),
     keeps_alone=OF_THE_OTHER,
     doc="x * y.",
     infix="{} * {}",
@@ -295,7 +359,7 @@ MultiplyNoNan = elementwise(
 )
 MulZero = elementwise(
     "mul_zero",
-    lambda g, f: without_nan(g, g * f),
+    lambda g, f: without_nan(g, product(g, f)),
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
     keeps_alone=OF_THE_OTHER,
@@ -304,7 +368,7 @@ MulZero = elementwise(
 )
 DivZero = elementwise(
     "div_zero",
-    lambda g, f: without_nan(g, g / f),
+    lambda g, f: without_nan(g, quotient(g, f)),
     vjp=_div_zero_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "x"), ("div", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),
@@ -344,6 +408,7 @@ Reciprocal = elementwise(
     vjp=_reciprocal_vjp,
     kinds=INEXACT,
     scalar="reciprocal",
+    into=staticmethod(lambda x, out: np.divide(x.dtype.type(1), x, out)),
     keeps=(False, True),
     doc="1 / x.",
 )
