@@ -393,20 +393,15 @@ class Function(Printed, Generic[P, R]):
             from graphad.compiler.foresight import foresee
 
             foresee(self.python_function)
-        concrete, creation = self._trace_once(arguments, first)
+        concrete, creation = paused(functools.partial(self._trace_once, arguments, first))
         if first:
             self._variables = creation.variables
         if creation.variables or creation.again:
-            concrete, _ = self._trace_once(arguments, False, is_last=True)
+            concrete, _ = paused(functools.partial(self._trace_once, arguments, False, is_last=True))
         return concrete
 
     def _trace_once(
         self, arguments: Arguments, creating: bool, is_last: bool = False
-    ) -> tuple[ConcreteFunction, Creation]:
-        return paused(lambda: self._traced_once(arguments, creating, is_last))
-
-    def _traced_once(
-        self, arguments: Arguments, creating: bool, is_last: bool
     ) -> tuple[ConcreteFunction, Creation]:
         check_runs_to_its_end(self._python)
         trace = Trace(self._name)

@@ -79,7 +79,10 @@ class Specialiser(Trace):
     Attributes:
       keeps_calls: The graph is too large to inline all its calls.
       making: See `specialise`.
+      copies_plain: Whether nodes that no rule simplifies are copied where their inputs have the same specs.
     """
+
+    copies_plain = True
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
@@ -292,7 +295,7 @@ class Specialiser(Trace):
             op = node.op
             self.line = node.line or outer
             values = [known[i] for i in node.inputs]
-            unchanged = bool(values) and rule_of(type(op)) == PLAIN
+            unchanged = self.copies_plain and bool(values) and rule_of(type(op)) == PLAIN
             for value, i in zip(values, node.inputs, strict=True):
                 # Unchanged specs are the same objects: then the node's own specs are right, and `infer` need not run.
                 if (

@@ -310,3 +310,42 @@ def test_bools_are_convolved_to_bools() -> None:
     for mode in ("full", "same", "valid"):
         _assert_same(tnp.convolve(a, v, mode), np.convolve(a, v, mode))
         _assert_same(tnp.correlate(a, v, mode), np.correlate(a, v, mode))
+
+
+@pytest.mark.parametrize("name", ["isin", "intersect1d", "setdiff1d", "setxor1d", "union1d"])
+def test_sets_of_unknown_sizes_may_be_empty(name: str) -> None:
+    own, others = getattr(tnp, name), getattr(np, name)
+    of_unknown = tf.function(own, input_signature=[tf.TensorSpec([None], tf.int64)] * 2)
+    for a, b in itertools.product((np.array([3, 0, 0, -1]), np.zeros(0, np.int64)), repeat=2):
+        _assert_same(of_unknown(a, b), others(a, b))
+        _assert_same(own(a, b), others(a, b))
+
+
+def test_arguments_that_are_checked_are_no_lost_derivatives() -> None:
+    x, w, one = np.array([3.0, 1.0, 2.0]), tf.ones(3, tf.float64), tf.ones((), tf.float64)
+    functions = [
+        (lambda y: tnp.quantile(x, 0.5, weights=y, method="inverted_cdf"), w),
+        (lambda y: tnp.quantile(x, y * 0.5, method="lower"), one),
+        (lambda y: tnp.percentile(x, y * 50, method="lower"), one),
+        (lambda y: tnp.interp(0.5, [0.0, 1.0], [1.0, 1.0], period=y), one),
+        (lambda y: tnp.cov(np.ones((2, 3)), aweights=y)[0, 0], w),
+    ]
+    for function, y in functions:
+        assert not tf.grad(function)(y).numpy().any()
+        assert not tf.jvp(function, (y,), (y,))[1].numpy().any()
+
+
+@pytest.mark.parametrize(
+    "name", ["float16", "bfloat16", "float32", "float64", "int8", "uint64", "bool_", "complex64", "intp"]
+)
+def test_dtypes_of_the_namespace_convert(name: str) -> None:
+    dtype = getattr(tnp, name)
+    for x in (0, 1, 2.0, True, [1, 0], np.arange(3), tf.constant([0.0, 3.0])):
+        found = dtype(x)
+        assert found.dtype is dtype
+        np.testing.assert_array_equal(found.numpy(), np.asarray(x).astype(dtype.numpy))
+    assert dtype().numpy() == 0
+    assert tnp.int64(3.7).numpy() == 3
+    assert tf.function(lambda x: tnp.float32(x) * 2)(np.arange(3)).dtype is tf.float32
+    assert tf.grad(lambda x: tnp.float32(x) ** 2)(tf.constant(3.0, tf.float64)).numpy() == 6.0
+    assert tf.as_dtype(dtype) is dtype

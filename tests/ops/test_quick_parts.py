@@ -10,8 +10,8 @@ import pytest
 import graphad as tf
 import graphad.numpy as gnp
 from graphad.core.registry import lookup
+from graphad.ops import repeated
 from graphad.ops.choice import quotient
-from graphad.ops.math import arithmetic
 
 RNG = np.random.default_rng(23)
 
@@ -182,13 +182,13 @@ def test_a_cotangent_of_zero_adds_nothing_at_a_pole_of_a_repeated_divisor() -> N
 
 def test_the_sum_of_products_is_one_op_for_values_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[str] = []
-    bind = arithmetic.bind
+    bind = repeated.bind
 
     def noted(op: Any, *inputs: Any) -> Any:
         bound.append(op.name)
         return bind(op, *inputs)
 
-    monkeypatch.setattr(arithmetic, "bind", noted)
+    monkeypatch.setattr(repeated, "bind", noted)
     x, y = tf.ones([4, 5]) * 2.0, tf.ones([4, 1])
     with tf.GradientTape() as tape:
         tape.watch([x, y])
@@ -420,3 +420,26 @@ def test_shifts_of_values_alone_are_those_that_are_recorded(function: Any, axes:
     with tf.GradientTape():
         recorded = function(x, axes)
     np.testing.assert_array_equal(found, recorded)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "n"), [((7,), None), ((3, 8), None), ((3, 8), 5), ((3, 8), 13), ((2, 3, 1), None), ((2,), 1)]
+)
+def test_half_spectra_divided_by_their_number_are_those_of_numpy(shape: Any, n: Any, dtype: str) -> None:
+    x = RNG.normal(size=shape).astype(dtype)
+    wanted = np.fft.ihfft(x, n)
+    a = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = gnp.fft.ihfft(a, n)
+        total = tf.reduce_sum(tf.math.real(y) * 2.0 - tf.math.imag(y) * 3.0)
+    assert y.dtype == wanted.dtype
+    np.testing.assert_allclose(y, wanted, rtol=1e-6 if dtype == "float32" else 1e-14, atol=1e-7)
+    gradient = tape.gradient(total, a).numpy()
+    for place in np.ndindex(*shape):  # the sum is linear: its derivative is its value for a unit vector
+        unit = np.zeros(shape)
+        unit[place] = 1
+        half = np.fft.ihfft(unit, n)
+        slope = (2 * half.real - 3 * half.imag).sum()
+        assert abs(gradient[place] - slope) < (1e-5 if dtype == "float32" else 1e-12)

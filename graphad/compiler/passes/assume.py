@@ -31,6 +31,7 @@ from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.keys import expand, is_slice
 from graphad.ops.array.masks import BooleanMask
+from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, GetItemGrad
 from graphad.ops.math.arithmetic import Add, Mul, Sub
@@ -97,6 +98,8 @@ class _Assuming(Specialiser):
     Each of these ops is an object of its own, so that it can be found again. A graph that prints shows sizes before what comes
     later may check them: there each slice has to be checked where it is.
     """
+
+    copies_plain = False
 
     def __init__(self, made: dict[Op, Any], rooms: dict[str, Any] | None, prints: bool, *given: Any) -> None:
         super().__init__(*given)
@@ -277,12 +280,15 @@ def _masking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
         return op, inputs
     mask = x if x.dtype.is_bool else bind(NOT_EQUAL, x, lift(np.zeros((), x.dtype.numpy)))
     positions = np.stack(np.unravel_index(np.arange(count), x.dims), 1)
-    return BooleanMask(0), [lift(positions.astype(np.int64)), mask]
+    return BooleanMask(0), [lift(positions.astype(np.int64)), bind(Reshape((count,)), mask)]
 
 
 def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:
     """A part of an array whose size the run finds, with all its places as inputs, so that the run clips and checks them."""
-    if op.op_class is not GetItem or not run_time_symbols(inputs[0].dims or ()):
+    if op.op_class not in (GetItem, GetItemGrad):
+        return None
+    dims = inputs[0].dims if op.op_class is GetItem else op.shape
+    if not is_definite(dims) or not run_time_symbols(dims):
         return None
     more: list[Any] = []
 
@@ -293,15 +299,18 @@ def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:
         return AT, len(inputs) + len(more) - 1
 
     key = []
-    sizes = iter(inputs[0].dims)
-    for entry in expand(op.key, len(inputs[0].dims)):
+    sizes = iter(dims)
+    for entry in expand(op.key, len(dims)):
         size = None if type(entry) is str else next(sizes)
         if run_time_symbols([size]):
             entry = (
                 (entry[0], given(entry[1]), given(entry[2]), *entry[3:]) if is_slice(entry) else given(entry)
             )
         key.append(entry)
-    return (GetItem(tuple(key)), [*inputs, *more]) if more else None
+    if not more:
+        return None
+    made = GetItem(tuple(key)) if op.op_class is GetItem else GetItemGrad(tuple(key), dims)
+    return made, [*inputs, *more]
 
 
 def _without_measures(making: Any) -> Callable[..., Specialiser]:

@@ -10,7 +10,7 @@ the powers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.dims import Dim, run_time_symbols
@@ -72,7 +72,7 @@ def axes_by_reshape(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Reshape)
-def reshape_once(s: Sweep, node: Node) -> Found:
+def reshape_once(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, Reshape)
@@ -82,7 +82,7 @@ def reshape_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Reshape)
-def reshape_of_one_number(s: Sweep, node: Node) -> Found:
+def reshape_of_one_number(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of one element that is broadcast is a broadcast to the other shape."""
     inner, dims = s.made_by(node.inputs[0], BroadcastTo), node.specs[0].dims
     if inner is None or dims is None or not is_definite(dims):
@@ -95,7 +95,7 @@ def reshape_of_one_number(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(BroadcastTo)
-def broadcast_once(s: Sweep, node: Node) -> Found:
+def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, BroadcastTo)
@@ -105,16 +105,16 @@ def broadcast_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Transpose)
-def transpose_once(s: Sweep, node: Node) -> Found:
+def transpose_once(s: Sweep, node: Node[Transpose]) -> Found:
     """A transpose of a transpose, and a transpose without effect."""
     x, dims = node.inputs[0], node.specs[0].dims
     if dims is None or node.op.refers:
         return None
-    op: Any = node.op
+    op = node.op
     perm = op.order(len(dims))
     if perm == tuple(range(len(dims))):
         return x
-    inner: Any = s.made_by(x, Transpose)
+    inner = s.made_by(x, Transpose)
     if inner is None or inner.op.refers:
         return None
     first = inner.op.order(len(dims))
@@ -122,7 +122,7 @@ def transpose_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(SumTo)
-def sum_over_nothing(s: Sweep, node: Node) -> Found:
+def sum_over_nothing(s: Sweep, node: Node[SumTo]) -> Found:
     """A sum over axes of size 1 only is a reshape, except for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
     have = s.spec(x).dims
@@ -197,7 +197,7 @@ def small_power(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Cast)
-def cast_of_sizes(s: Sweep, node: Node) -> Found:
+def cast_of_sizes(s: Sweep, node: Node[Cast]) -> Found:
     """A cast to the same dtype, and a cast of sizes, of integers: floats may have been rounded."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
@@ -205,16 +205,16 @@ def cast_of_sizes(s: Sweep, node: Node) -> Found:
     made = s.made_by(x, SizeVector)
     if made is None or spec.dtype.is_bool or wraps_sizes(spec.dtype):
         return None
-    sizes = cast(SizeVector, made.op)
+    sizes = made.op
     if run_time_symbols(sizes.dims) and not spec.dtype.is_integer:
         return None
     return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar)) if sizes.dtype.is_integer else None
 
 
 @rewrite(SizeVector)
-def sizes_of_numbers(s: Sweep, node: Node) -> Found:
+def sizes_of_numbers(s: Sweep, node: Node[SizeVector]) -> Found:
     """Sizes that hold no symbol are a constant. Those that only the run finds are integers first: a run adds to their words."""
-    sizes = cast(SizeVector, node.op)
+    sizes = node.op
     if run_time_symbols(sizes.dims) and not sizes.dtype.is_integer:
         return s.bind(Cast(sizes.dtype), s.bind(SizeVector(sizes.dims, int64, sizes.scalar)))
     if any(isinstance(size, Dim) for size in sizes.dims):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, Made, Place
 from graphad.compiler.rows import Patch, Row
-from graphad.core.dims import Size, evaluate
+from graphad.core.dims import Size, evaluate, is_run_time
 from graphad.core.errors import UnavailableError
 from graphad.core.references import is_reference
 
@@ -73,9 +73,12 @@ def patched(make: Callable[[Mapping[str, int]], list[Row]], numbers: Mapping[str
     """
     rows = make(numbers)
     finders = dict(_finders(rows, ()))
-    for name in [name for name in numbers if name in finders]:
-        changes = _changes(make, rows, numbers, name)
-        rows = _with_patches(rows, finders[name], changes)
+    changes = {name: _changes(make, rows, numbers, name) for name in numbers if is_run_time(name)}
+    for name, found in changes.items():
+        if name in finders:
+            rows = _with_patches(rows, finders[name], found)
+        elif found:
+            raise _no_plan(name)
     return rows
 
 

@@ -22,19 +22,16 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, no_gradient
-from graphad.core.registry import lookup
-from graphad.core.shapes import Dims, ranked
+from graphad.core.op import no_gradient
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
-from graphad.ops.directly import is_eager, is_finite
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
 from graphad.ops.overwrite import overwrite
+from graphad.ops.repeated import summed_products
 from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
@@ -68,58 +65,16 @@ def _sub_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
-    times = MUL_ZERO if ctx.is_masked else MUL
     return (
-        _unbroadcast_product(ctx, 0, times, g, conjugate(y)) if ctx.needs(0) else None,
-        _unbroadcast_product(ctx, 1, times, g, conjugate(x)) if ctx.needs(1) else None,
+        _unbroadcast_product(ctx, 0, g, conjugate(y)) if ctx.needs(0) else None,
+        _unbroadcast_product(ctx, 1, g, conjugate(x)) if ctx.needs(1) else None,
     )
 
 
-def _unbroadcast_product(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor:
-    """`times(g, f)` summed to the shape of input i."""
-    found = _summed_products(ctx, i, times, g, f)
-    return unbroadcast(ctx, i, bind(times, g, f)) if found is None else found
-
-
-def _summed_products(ctx: VjpContext, i: int, times: Op, g: Tensor, f: Tensor) -> Tensor | None:
-    """The same of values at hand, by the op that makes no array of the products; None for others.
-
-    Where its sums are finite, all products are, so that MUL and MUL_ZERO are the same.
-    """
-    want = ctx.shape(i)
-    if want is None or g.dims is None or g.dims == want or not (is_eager(g) and is_eager(f)):
-        return None
-    if g.dtype is not f.dtype or g.dtype not in (float32, float64):
-        return None
-    if g.dims == f.dims:
-        op = _sum_to(ranked(want), ranked(g.dims))
-        found = None if op is None else bind(op, g, f)
-    else:
-        found = _by_matrix(g, f, want)
-    return found if times is MUL or found is None or is_finite(found) else None
-
-
-def _by_matrix(g: Tensor, f: Tensor, want: Dims) -> Tensor | None:
-    """The same for a column and a row that were repeated to a matrix: its product with the other one."""
-    if len(ranked(g.dims)) != 2 or 1 in ranked(g.dims):
-        return None
-    rows, columns = ranked(g.dims)
-    if want == (rows, 1) and f.dims == (1, columns):
-        return bind(lookup("matmul")(False, True), g, f)  # type: ignore[no-any-return]
-    if want == (1, columns) and f.dims == (rows, 1):
-        return bind(lookup("matmul")(True, False), f, g)  # type: ignore[no-any-return]
-    return None
-
-
-def _sum_to(want: tuple[int, ...], have: tuple[int, ...]) -> Op | None:
-    """The sum of products of arrays of shape `have` whose result has the shape `want`; None where its axes are not all kept or
-    all dropped."""
-    axes = summed_axes(have, want)
-    if len(want) == len(have):
-        return lookup("sum_of_products")(axes, True)  # type: ignore[no-any-return]  # by name: its module needs this one
-    if len(axes) == len(have) - len(want):
-        return lookup("sum_of_products")(axes, False)  # type: ignore[no-any-return]
-    return None
+def _unbroadcast_product(ctx: VjpContext, i: int, g: Tensor, f: Tensor) -> Tensor:
+    """The product summed to the shape of input i."""
+    found = summed_products(ctx, i, g, f, ctx.is_masked)
+    return unbroadcast(ctx, i, bind(MUL_ZERO if ctx.is_masked else MUL, g, f)) if found is None else found
 
 
 def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
@@ -138,7 +93,7 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
         out = conjugate(ctx.outputs[0])
-        total = _summed_products(ctx, 1, MUL_ZERO, over, out)
+        total = summed_products(ctx, 1, over, out, True)
         if total is None:
             y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, out)))
         else:

@@ -164,7 +164,7 @@ def middle(first: Tensor, second: Tensor, part: Tensor) -> Tensor:
 
 
 def _require_fractions(name: str, q: Any, whole: int) -> None:
-    if q.has_value and not ((values := q.numpy()) >= 0).all() & (values <= whole).all():
+    if is_eager(q) and not ((values := q.data) >= 0).all() & (values <= whole).all():
         raise InvalidArgumentError(f"{name}: q is {values.tolist()!s:.100}; it must be from 0 to {whole}.")
 
 
@@ -178,8 +178,8 @@ def fractions(name: str, q: TensorLike) -> TensorLike:
 def _require_weights(name: str, w: Tensor, method: str, skips_nan: bool) -> None:
     if method != "inverted_cdf":
         raise UnsupportedOptionError(f"{name}: weights need the method 'inverted_cdf', not {method!r}.")
-    if w.has_value:
-        values = w.numpy()
+    if is_eager(w):
+        values = w.data
         if (values < 0).any():
             raise InvalidArgumentError(
                 f"{name}: weights are {values.tolist()!s:.100}; they must not be negative."

@@ -299,9 +299,9 @@ def isin(
         found = array.zeros_like(element, dtypes.bool_)
     else:
         place = searchsorted(others, element)
-        size = math.cast(array.shape(others)[0], dtypes.int64)
-        near = math.minimum(place, math.maximum(size - lift(np.int64(1)), lift(np.int64(0))))
-        found = math.equal(array.gather(others, near), element)
+        is_before_end = math.less(place, math.cast(array.shape(others)[0], dtypes.int64))
+        others = array.concat([others, array.zeros([1], others.dtype)], 0)  # there may be none
+        found = math.logical_and(is_before_end, math.equal(array.gather(others, place), element))
     return math.logical_not(found) if invert else found
 
 

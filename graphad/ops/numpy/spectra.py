@@ -9,15 +9,17 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math, signal
 from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
+from graphad.ops.signal.fourier import Rfft, with_size
 
 # The exponent of the divisor n for each norm; the square root of n is 1/2.
 _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
@@ -192,7 +194,30 @@ def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None 
       array([1.-0.j, 1.-0.j, 1.-0.j])
     """
     _power("ihfft", norm)
-    return math.conj(rfft(a, n, axis, _SWAPPED[norm]))
+    found = _halved(a, n, axis) if norm in (None, "backward") else None
+    return math.conj(rfft(a, n, axis, _SWAPPED[norm]) if found is None else found)
+
+
+def _halved(a: TensorLike, n: int | None, axis: int) -> Tensor | None:
+    """The transform of real numbers divided by their number, along the last axis; None elsewhere.
+
+    The adjoint of `irfft` is that but for a factor of 2, and is divided by NumPy in the dtype of the numbers.
+    """
+    x = _operand(a, False)
+    if x.dtype.is_complex or not x.dims or normalize_axis("ihfft", axis, len(x.dims)) != len(x.dims) - 1:
+        return None
+    if n is not None and (not isinstance(n, int) or n < 1):
+        return None
+    x = x if n is None else with_size(x, -1, n)
+    count = ranked(x.dims)[-1]
+    if not isinstance(count, int) or not count:
+        return None
+    once = np.full(count // 2 + 1, 0.5)
+    once[0] = 1.0
+    if count % 2 == 0:
+        once[-1] = 1.0
+    y = bind(Rfft(1, True), x)
+    return math.multiply(y, cast_to(once.astype(y.dtype.numpy), y.dtype))
 
 
 @blaming

@@ -327,7 +327,7 @@ def interp(
             f"interp: xp has {xp.dims[0]} points, fp {fp.dims[0]}; each point needs a value."
         )
     if period is not None:
-        if (known := tensor_of(period)).has_value and not known.numpy().all():
+        if is_eager(known := tensor_of(period)) and not known.data.all():
             raise InvalidArgumentError("interp: the period is 0; give another, or None for no period.")
         length = math.abs(cast_to(tensor_of(period), x.dtype))
         x, xp = math.mod(x, length), math.mod(xp, length)
