@@ -13,6 +13,7 @@ from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
+from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
@@ -77,7 +78,7 @@ class Unit(Struct):
     scalars: list[Node | Array] = []
     repeat: Repeat | None = None
     branch: Branch | None = None
-    measures: list[Any] = []
+    measures: list[tuple[Dim, Size, int, int | Reference | None, int | Reference | None]] = []
     why: str = ""
     parts: Sequence[Part] = ()
     shape: tuple[Size, ...] = ()

@@ -45,7 +45,8 @@ def _broadcast_gradient_args(s0: TensorLike, s1: TensorLike) -> tuple[Tensor, Te
     rank = array.size(broadcast_dynamic_shape(*shapes))
     sizes = [array.concat([array.ones(array.stack([rank - array.size(s)]), s.dtype), s], 0) for s in shapes]
     is_equal = math.logical_and(
-        math.equal(array.size(shapes[0]), array.size(shapes[1])), math.reduce_all(math.equal(*sizes))
+        math.equal(array.size(shapes[0]), array.size(shapes[1])),
+        math.reduce_all(math.equal(sizes[0], sizes[1])),
     )
     r0, r1 = (
         math.cast(

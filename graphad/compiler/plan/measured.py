@@ -16,7 +16,6 @@ from graphad.compiler.plan.places import ARENA, Made, Place
 from graphad.compiler.rows import Patch, Row
 from graphad.core.dims import Size, evaluate, is_run_time, run_time_symbols
 from graphad.core.errors import UnavailableError
-from graphad.core.references import is_reference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +48,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             (low, 0, table.M_LOW, table.M_LOW_BYTES),
             (high, scope.size(most), table.M_HIGH, table.M_HIGH_BYTES),
         ):
-            if not is_reference(bound):
+            if bound is None or isinstance(bound, int):
                 words[word] = default if bound is None else bound
                 continue
             site = unit.reads[bound[1]]

@@ -67,7 +67,7 @@ class Keyed(Op):
             self
             if key == own.key
             else own.op_class(key, *[getattr(self, field) for field in self.attributes[1:]])
-        )  # type: ignore[no-any-return]
+        )
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
         return self._at(sized(self.key, difference))  # type: ignore[attr-defined]

@@ -154,8 +154,9 @@ def gradient(
             return parts[0] if len(parts) == 1 else tuple(parts)
     found = tuple(
         [
-            cast_to(_slopes(*promoted(f, h if type(h) in NUMBERS else inexact(h)), k, edge_order), f.dtype)
+            cast_to(_slopes(values, spaces, k, edge_order), f.dtype)
             for k, h in zip(places, steps, strict=True)
+            for values, spaces in [promoted(f, h if type(h) in NUMBERS else inexact(h))]
         ]
     )
     return found[0] if len(found) == 1 else found
