@@ -304,7 +304,7 @@ class Compilation:
         except ResourceExhaustedError:
             return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
-            if self.schedule.partition.rooms:
+            if self.schedule is not None and self.schedule.partition.rooms:
                 self.cannot_measure = True
             else:
                 self.fail(f"{type(error).__name__}: {error}")
