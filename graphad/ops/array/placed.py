@@ -63,11 +63,10 @@ class Keyed(Op):
 
     def _at(self, key: Key) -> Op:
         own: Any = self
-        return (
-            self
-            if key == own.key
-            else own.op_class(key, *[getattr(self, field) for field in self.attributes[1:]])
-        )
+        if key == own.key:
+            return self
+        rest = [getattr(self, field) for field in self.attributes[1:]]
+        return own.op_class(key, *rest)  # type: ignore[no-any-return]
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
         return self._at(sized(self.key, difference))  # type: ignore[attr-defined]
