@@ -253,7 +253,7 @@ def _is_numpys(args: Sequence[Any]) -> bool:
     return _why_no_arrays(args) is None and all(
         isinstance(x.data if isinstance(x, EagerTensor) else x.here(), np.ndarray | np.generic)
         for x in flatten(list(args))[0]
-        if isinstance(x, VALUES)
+        if isinstance(x, EagerTensor | Handle)
     )
 
 
