@@ -31,7 +31,7 @@ def test_blocks_of_code_are_those_of_the_files(path: str, code: str) -> None:
 
 def test_the_whole_class_is_shown() -> None:
     """All of the op's module but its head, so that nobody has to guess the rest."""
-    path = "graphad/ops/math/sinc.py"
+    path = "graphad/ops/math/cardinal_sine.py"
     text = (ROOT / path).read_text(encoding="utf-8")
     body = text[text.index("@define") :]
     for code in [code for place, code in shown() if place == path]:

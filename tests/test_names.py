@@ -353,3 +353,27 @@ def test_namespaces_are_imported_through_compat(older, name):
 def test_only_namespaces_are_imported_through_compat(name):
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'graphad\.compat\.v2"):
         importlib.import_module(f"graphad.compat.v2.{name}")
+
+
+def names_of_modules() -> dict[str, list[str]]:
+    """For each package the names in its list that are those of modules in it, and mean something else."""
+    found = {}
+    for package in [stub.parent for stub in STUBS if stub.stem == "__init__"]:
+        name = module_of(package)
+        modules = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+        meant = {public for public, (place, _) in places_of(name).items() if place != name}
+        if modules & meant:
+            found[name] = sorted(modules & meant)
+    return found
+
+
+@pytest.mark.parametrize("package", names_of_modules())
+def test_a_module_does_not_take_the_place_of_a_function_of_its_name(package):
+    """Python gives a package each of its modules as an attribute; one with such a function imports the module before `attach`."""
+    wanted = [f"{package}.{name}" for name in names_of_modules()[package]]
+    code = (
+        f"import importlib; package = importlib.import_module({package!r}); "
+        f"modules = {{name: importlib.import_module(name) for name in {wanted!r}}}; "
+        "print([name for name, x in modules.items() if x.__name__ == name and vars(package)[name.split('.')[-1]] is x])"
+    )
+    assert fresh(code) == "[]"

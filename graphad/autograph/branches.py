@@ -16,6 +16,8 @@ from graphad.autograph.state import (
     UNBOUND,
     Local,
     Parts,
+    Place,
+    Reference,
     bound_references,
     locals_of,
 )
@@ -46,7 +48,7 @@ def staged_if(
     otherwise: Callable[[], Any],
     live: Sequence[str],
     others: Sequence[str],
-    refs: Sequence[Any],
+    refs: Sequence[Reference],
     cells: dict[str, Any] | None = None,
 ) -> Callable[[], Any]:
     """Trace both branches, and assign the values that the predicate selects to the variables that are needed later."""
@@ -56,7 +58,7 @@ def staged_if(
         return then if known else otherwise
     cells = locals_of((then, otherwise)) if cells is None else cells
     kinds = [(name.rstrip(MARKS), name[-1:]) for name in live]
-    places: list[Any] = [Local(name, cells[name]) for name, _ in kinds if name in cells]
+    places: list[Place] = [Local(name, cells[name]) for name, _ in kinds if name in cells]
     marks = [mark for name, mark in kinds if name in cells]
     references = bound_references(refs)
     places += references

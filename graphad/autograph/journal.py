@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from graphad.autograph.convert import CHANGING, noting
-from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, is_symbolic
+from graphad.autograph.state import UNBOUND, Attribute, Item, Parts, Place, attribute_of, is_symbolic, item_of
 from graphad.core.convert import lift_own
 from graphad.core.levels import current, is_within
 from graphad.core.tensor import Handle, Tensor
@@ -75,7 +75,7 @@ class Journal:
         if id(items) not in self._moved:
             self._moved[id(items)] = items, list(items)
 
-    def changed(self, known: Sequence[Any], same_shape: bool) -> list[tuple[Attribute | Item, Any]]:
+    def changed(self, known: Sequence[Place], same_shape: bool) -> list[tuple[Attribute | Item, Any]]:
         """The places, besides the known ones, that were given other tensors, with what they held before.
 
         Numbers and other objects of Python that are replaced by such ones belong to the trace. Left out as well is what ends as
@@ -97,7 +97,7 @@ class Journal:
                 continue
             if any(_is_variable(old, new, same_shape) for old, new in zip(before, items, strict=True)):
                 for i, (old, new) in enumerate(zip(before, items, strict=True)):
-                    place = Item(f"item {i} of a list", partial(_same, items), partial(_same, i))
+                    place = Item(f"item {i} of a list", items, i)
                     key = place.key()
                     # Any item may move to a place that fits. One that moved to another is refused where places are compared.
                     if key not in keys and (_fit(Parts(old), Parts(new), same_shape) or _has_moved(old, new)):
@@ -109,7 +109,7 @@ def attribute_noted(value: Any, name: str, base: object, key: str) -> Any:
     """The value that an attribute is about to be given."""
     journal = noting.get()
     if journal is not None and not isinstance(getattr(type(base), key, None), property):
-        place = Attribute(name, lambda: base, key).bound()
+        place = attribute_of(name, base, key)
         if place is not None:
             journal.note(place)
     return value
@@ -119,7 +119,7 @@ def item_noted(value: Any, name: str, base: object, key: object) -> Any:
     """The value that an item is about to be given."""
     journal = noting.get()
     if journal is not None:
-        place = Item(name, lambda: base, lambda: key).bound()
+        place = item_of(name, base, key)
         if place is not None:
             journal.note(place)
     return value
@@ -134,10 +134,6 @@ def _update(base: dict[Any, Any], /, *args: Any, **kwargs: Any) -> None:
     for key, value in new.items():
         item_noted(value, f"item {key!r} of a dict", base, key)
     base.update(new)
-
-
-def _same(x: Any) -> Any:
-    return x
 
 
 def _is_variable(before: object, now: object, same_shape: bool) -> bool:

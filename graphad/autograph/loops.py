@@ -34,7 +34,7 @@ from graphad.ops.math import greater, minimum
 from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
-    from graphad.autograph.state import Attribute, Item
+    from graphad.autograph.state import Attribute, Item, Place, Reference
     from graphad.core.annotations import TensorLike
     from graphad.core.dtypes import DType
 
@@ -46,7 +46,7 @@ def staged_loop(
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
-    refs: Sequence[Attribute | Item],
+    refs: Sequence[Reference],
     options: Callable[[], Any] | None,
     first: Tested | None = None,
 ) -> None:
@@ -75,7 +75,7 @@ def guarded_step(
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
-    refs: Sequence[Any],
+    refs: Sequence[Reference],
 ) -> None:
     """One step of a Python loop that a tensor may have ended."""
 
@@ -155,10 +155,10 @@ class _State:
         carried: Sequence[str],
         after: Sequence[str],
         others: Sequence[str],
-        refs: Sequence[Any],
+        refs: Sequence[Reference],
     ) -> None:
         cells = locals_of(functions)
-        self.places: list[Any] = []
+        self.places: list[Place] = []
         self.marks: list[str] = []
         self.is_read: list[bool] = []
         for names, is_read in ((carried, True), (after, False)):

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.call import of
 from graphad.autograph.journal import attribute_noted, item_noted
-from graphad.autograph.state import NO_RETURN, NO_STEP, Attribute, Item, is_symbolic, locals_of
+from graphad.autograph.state import (
+    NO_RETURN,
+    NO_STEP,
+    Item,
+    Reference,
+    attribute,
+    is_symbolic,
+    item,
+    locals_of,
+)
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import current, trace_in_progress
@@ -55,13 +64,10 @@ __all__ = [
     "while_",
 ]
 
-attribute = Attribute
-item = Item
 
-
-def global_(name: str, names: dict[str, Any]) -> Item:
+def global_(name: str, names: dict[str, Any]) -> Reference:
     """A global variable that is assigned."""
-    return Item(name, lambda: names, lambda: name)
+    return lambda: Item(name, names, name)
 
 
 def no_return() -> Any:
@@ -95,7 +101,7 @@ def if_(
     otherwise: Callable[[], Any],
     live: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Attribute | Item] = (),
+    refs: Sequence[Reference] = (),
 ) -> Callable[[], Any]:
     """The branch to run; for a tensor both are traced here, and nothing is left to run."""
     test = _decider(test)
@@ -326,7 +332,7 @@ def while_(
     carried: Sequence[str] = (),
     after: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Attribute] = (),
+    refs: Sequence[Reference] = (),
     options: Callable[[], Any] | None = None,
 ) -> bool:
     """Whether Python runs the body (again). Once the test is a tensor, the rest of the loop is staged here."""
@@ -350,7 +356,7 @@ def for_(
     carried: Sequence[str] = (),
     after: Sequence[str] = (),
     others: Sequence[str] = (),
-    refs: Sequence[Attribute | Item] = (),
+    refs: Sequence[Reference] = (),
     options: Callable[[], Any] | None = None,
 ) -> Any:
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
@@ -382,7 +388,7 @@ def _while_open(
     carried: Sequence[str],
     after: Sequence[str],
     others: Sequence[str],
-    refs: Sequence[Any],
+    refs: Sequence[Reference],
 ) -> Iterator[Any]:
     """The elements of a loop with `break` until it ends; once a tensor decides that, each further step is conditional."""
     iterator = iter(iterated)

@@ -7,16 +7,16 @@ any other leaf is a Python object that must stay the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import CellType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
 from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
+    pass
 
 
 class _Unbound:
@@ -59,30 +59,20 @@ class Attribute:
 
     __slots__ = ("_base", "_key", "name")
 
-    def __init__(self, name: str, base: Callable[[], Any], key: str) -> None:
+    def __init__(self, name: str, base: object, key: str) -> None:
         self.name = name
         self._base = base
         self._key = key
 
-    def bound(self) -> Attribute | None:
-        """The same reference, bound to the current object; None if there is none yet."""
-        try:
-            base = self._base()
-        except (NameError, AttributeError, LookupError):
-            return None
-        if isinstance(base, Tensor | Handle):
-            return None
-        return Attribute(self.name, lambda: base, self._key)
-
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """Equal for two references to one place."""
-        return id(self._base()), "attribute", self._key
+        return id(self._base), "attribute", self._key
 
     def read(self) -> Any:
-        return getattr(self._base(), self._key, UNBOUND)
+        return getattr(self._base, self._key, UNBOUND)
 
-    def write(self, value: TensorLike) -> None:
-        base = self._base()
+    def write(self, value: object) -> None:
+        base = self._base
         if value is not UNBOUND:
             if getattr(base, self._key, UNBOUND) is not value:
                 setattr(base, self._key, value)
@@ -103,23 +93,14 @@ class Item:
 
     __slots__ = ("_base", "_key", "name")
 
-    def __init__(self, name: str, base: Callable[[], Any], key: Callable[[], Any]) -> None:
+    def __init__(self, name: str, base: Any, key: object) -> None:
         self.name = name
         self._base = base
         self._key = key
 
-    def bound(self) -> Item | None:
-        try:
-            base, key = self._base(), self._key()
-        except (NameError, AttributeError, LookupError):
-            return None
-        if not _has_items(base) or is_symbolic(key):
-            return None
-        return Item(self.name, lambda: base, lambda: key)
-
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """Equal for two references to one place; None where the item has no place of its own, as a slice."""
-        base, key = self._base(), self._key()
+        base, key = self._base, self._key
         if isinstance(base, list):
             if not isinstance(key, int):
                 return None
@@ -131,7 +112,7 @@ class Item:
         return id(base), "item", key
 
     def read(self) -> Any:
-        base, key = self._base(), self._key()
+        base, key = self._base, self._key
         if isinstance(base, dict) and key not in base:  # asked for, some kinds of dicts would make it
             return UNBOUND
         try:
@@ -139,12 +120,50 @@ class Item:
         except LookupError:
             return UNBOUND
 
-    def write(self, value: TensorLike) -> None:
-        base, key = self._base(), self._key()
+    def write(self, value: object) -> None:
+        base, key = self._base, self._key
         if value is not UNBOUND:
             base[key] = value
         elif not isinstance(base, list) and self.read() is not UNBOUND:
             del base[key]
+
+
+def attribute_of(name: str, base: object, key: str) -> Attribute | None:
+    """An attribute of an object; None if it is none that a branch or a loop carries."""
+    return None if isinstance(base, Tensor | Handle) else Attribute(name, base, key)
+
+
+def item_of(name: str, base: object, key: object) -> Item | None:
+    """The same for an item."""
+    return Item(name, base, key) if _has_items(base) and not is_symbolic(key) else None
+
+
+# What a converted function knows of a place: where it is once its expressions have values, and None before that.
+Reference = Callable[[], Attribute | Item | None]
+
+
+def attribute(name: str, base: Callable[[], object], key: str) -> Reference:
+    """`base().key`, spelled `name`."""
+
+    def found() -> Attribute | None:
+        try:
+            return attribute_of(name, base(), key)
+        except (NameError, AttributeError, LookupError):
+            return None
+
+    return found
+
+
+def item(name: str, base: Callable[[], object], key: Callable[[], object]) -> Reference:
+    """`base()[key()]`, spelled `name`."""
+
+    def found() -> Item | None:
+        try:
+            return item_of(name, base(), key())
+        except (NameError, AttributeError, LookupError):
+            return None
+
+    return found
 
 
 class Local:
@@ -169,6 +188,18 @@ class Local:
             del self._cell.cell_contents
 
 
+class Place(Protocol):
+    """Where a branch or a loop finds a variable, and puts it back."""
+
+    name: str
+
+    def read(self) -> Any:
+        """Its value, UNBOUND where it has none."""
+
+    def write(self, value: Any) -> None:
+        """Give it a value; UNBOUND takes it away."""
+
+
 def locals_of(functions: Sequence[Callable[..., Any] | None]) -> dict[str, CellType]:
     """The cells of inner functions by name."""
     cells: dict[str, CellType] = {}
@@ -178,9 +209,9 @@ def locals_of(functions: Sequence[Callable[..., Any] | None]) -> dict[str, CellT
     return cells
 
 
-def bound_references(refs: Sequence[Attribute | Item]) -> list[Attribute | Item]:
-    """References bound to the current objects."""
-    return [bound for ref in refs if (bound := ref.bound()) is not None]
+def bound_references(refs: Sequence[Reference]) -> list[Attribute | Item]:
+    """The places that references name now."""
+    return [place for ref in refs if (place := ref()) is not None]
 
 
 class Parts:

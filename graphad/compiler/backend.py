@@ -48,6 +48,7 @@ class Part(NamedTuple):
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from graphad.compiler.endings import Ending
     from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
 
@@ -102,6 +103,7 @@ class Backend(ABC):
       has_calls: Whether native loops may call evals of ops (`call`).
       has_branches: Whether plans and native loops may have branches (`branch`).
       has_growing: Whether native loops may collect slices and walk along stacks of which only the run knows how many there are.
+      has_measures: Whether a run may find sizes of slices on which rows behind depend (`measure`).
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -119,6 +121,7 @@ class Backend(ABC):
     has_calls: bool = False
     has_branches: bool = False
     has_growing: bool = False
+    has_measures: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -204,11 +207,11 @@ class Backend(ABC):
         The places of a part are those of a, b and c.
         """
 
-    def ends(self, ending: Any) -> bool:
+    def ends(self, ending: Ending) -> bool:
         """Whether its library has products with an ending (`endings.Ending`), for some numbers at least."""
         return False
 
-    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Any) -> Step | None:
+    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> Step | None:
         """A matrix product with an ending, None if there is none for these numbers. Operands: a, b, c, and the vector that is
         added or receives the sums, if there is one."""
         return None
@@ -270,6 +273,11 @@ class Backend(ABC):
 
     def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
         """A function that puts an array into a cell, and gives what has to stay as long as it is read."""
+        raise NotImplementedError
+
+    def measure(self) -> int:
+        """The address of the function that finds the size of a slice, if it `has_measures`; `rows` defines the layout of its
+        block."""
         raise NotImplementedError
 
     @abstractmethod

@@ -8,7 +8,7 @@ needs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.compiler.chain import Chain
@@ -35,7 +35,7 @@ from graphad.compiler.units import (
     view_of,
     windows_of,
 )
-from graphad.core.dims import UndecidedSize, product
+from graphad.core.dims import UndecidedSize, product, run_time_symbols
 from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
@@ -43,6 +43,13 @@ from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import acts, gives_result, only_speaks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
+from graphad.ops.control.kinds import is_branch, is_loop
+from graphad.trace.numbered import run_time_sizes
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.control.loop import Loop
 
 _UNKNOWN = -1  # a handle to which a host step may have assigned another array
 
@@ -77,16 +84,17 @@ class Lowered:
         self.units: list[Unit] = []
         self.waits: list[Sequence[int]] = []
         self.maker: dict[int, int] = {}
-        self.forms: dict[int, Any] = {}
+        self.forms: dict[int, forms.Map | forms.Reduce] = {}
         self.inner: set[int] = set()
         self.chain = Chain(graph, has_routines)
         self.reads: dict[int, int] = {}
         self.given: dict[int, Node] = {}
         self.cuts = Cuts(graph)
-        self._sizes: dict[int, Any] = {}  # scalar values that are sizes
+        self.measured: set[str] = set()  # the symbols of sizes that its runs find
+        self._sizes: dict[int, Node] = {}  # scalar values that are sizes
         self._constants = dict(enumerate(graph.constants, len(graph.inputs)))
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
-        self._forms: dict[Any, Any] = {}
+        self._forms: dict[tuple[object, ...], forms.Form | None] = {}
         self._simple_handles = not any(
             node.op.structured and node.op.effects and not only_speaks(node.op) for node in graph.nodes
         )
@@ -96,6 +104,22 @@ class Lowered:
         for node in graph.nodes:
             self._node(node)
         self.outputs = [self._plain(value) for value in graph.outputs]
+        self._wait_for_sizes()
+
+    def _wait_for_sizes(self) -> None:
+        """Let units come after those that find the sizes of what they read and write."""
+        if not self.measured:
+            return
+        finders = {name: unit for unit in self.units for each in unit.measures for name in each[0].symbols}
+        for unit in self.units:
+            sites = [*unit.reads, *[self.site(value) for value in unit.writes]]
+            dims = [size for site in sites for size in (*site.shape, *site.strides, site.offset)]
+            names = run_time_symbols([*dims, *(unit.shape or ())])
+            for node in unit.nodes:
+                names |= run_time_sizes(node)
+            links = [finders[name].index for name in sorted(names) if finders.get(name, unit) is not unit]
+            if links:
+                self.chain.links[unit.index] = [*self.chain.links.get(unit.index, ()), *links]
 
     def _unit(self, kind: str, values: Sequence[int]) -> Unit:
         unit = Unit(kind, len(self.units))
@@ -109,7 +133,7 @@ class Lowered:
         assert dims is not None
         self.sites[value] = Site(value, dims, row_strides(dims))
 
-    def number(self, value: int) -> Any | None:
+    def number(self, value: int) -> Node | Array | None:
         """The scalar behind a value that is a word of the block rather than memory."""
         site = self.sites.get(value)
         root = value if site is None else site.root
@@ -120,7 +144,7 @@ class Lowered:
             return None
         return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
 
-    def _constant(self, value: int) -> Any | None:
+    def _constant(self, value: int) -> Array | None:
         """The number of a value that does not depend on sizes."""
         found = self.number(value)
         return None if isinstance(found, Node) else found
@@ -132,7 +156,8 @@ class Lowered:
         if op.effects and not self._speaks(node):
             self._effect(node)
             return
-        if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
+        is_found = bool(run_time_sizes(node))
+        if op.as_size is not None and node.specs[0].dtype.itemsize <= 8 and not is_found:
             self._sizes[node.start] = node
         if self._depends_on_sizes(node):
             self.given[node.start] = self._sizes[node.start] = node
@@ -140,15 +165,23 @@ class Lowered:
             return
         if self._moved(node):
             return
-        if not node.inputs and not op.multiple and not op.structured and is_definite(node.specs[0].dims):
+        if (
+            not node.inputs
+            and not op.multiple
+            and not op.structured
+            and is_definite(node.specs[0].dims)
+            and not is_found
+        ):
             self.given[node.start] = node
             self._own(node.start)
             return
-        why = ""
-        if op.repeats or (op.branches and self.backend.has_branches):
-            why = (self._repeat if op.repeats else self._branch)(node)
-            if not why:
-                return
+        why = None
+        if is_loop(node):
+            why = self._repeat(node)
+        elif is_branch(node) and self.backend.has_branches:
+            why = self._branch(node)
+        if why == "":
+            return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
             return
@@ -168,10 +201,10 @@ class Lowered:
             return
         if op.effects:  # a loop or a cond with checks or prints that has no native form
             self._effect(node)
-            self.units[-1].why = why
+            self.units[-1].why = why or ""
             return
         unit = self._host(node) if not self._has_calls or not self._can_call(node) else self._call(node)
-        unit.why = why
+        unit.why = why or ""
         self.chain.add_raising(unit.index)
 
     def _speaks(self, node: Node) -> bool:
@@ -191,7 +224,9 @@ class Lowered:
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
-        if op.transient or op.extension:
+        if op.transient or op.extension or run_time_sizes(node):
+            return False
+        if run_time_symbols([size for value in node.inputs for size in self.specs[value].dims or ()]):
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)
@@ -220,7 +255,7 @@ class Lowered:
         known = [value in self._sizes or value in self._constants for value in node.inputs]
         return all(known) and all(self.specs[value].dims == () for value in node.inputs)
 
-    def _lower(self, node: Node) -> Any:
+    def _lower(self, node: Node) -> forms.Form | None:
         op = node.op
         if op.structured or not node.inputs or may_fail(self.graph, node):
             return None
@@ -232,12 +267,15 @@ class Lowered:
         if op.lowers_alike:
             key = (op, *[spec.dtype for spec in specs])
             if key not in self._forms:
-                self._forms[key] = self.backend.supported(op.lower(*specs))
+                self._forms[key] = self._supported(op.lower(*specs))
             return self._forms[key]
         try:
-            return self.backend.supported(op.lower(*specs))
+            return self._supported(op.lower(*specs))
         except UndecidedSize:
             return None
+
+    def _supported(self, form: forms.Form | None) -> forms.Form | None:
+        return None if form is None else self.backend.supported(form)
 
     def _effect(self, node: Node) -> None:
         op = node.op
@@ -314,11 +352,11 @@ class Lowered:
 
     # loop ops
 
-    def _repeat(self, node: Node) -> str:
+    def _repeat(self, node: Node[Loop]) -> str:
         """Make the unit of a loop op. Returns: why that is not possible."""
         from graphad.compiler.repeat import native_form
 
-        op: Any = node.op
+        op = node.op
         values = [*node.inputs]
         why = self._unknown(node, self._stacks(node))
         if why:
@@ -327,6 +365,9 @@ class Lowered:
         if kind.name not in ("int32", "int64") and self.number(values[0]) is None:
             return f"its limit is a tensor of {kind.name}"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
+        slices = [*op.operands.xs(op.body.inputs), *op.results.ys(op.body.output_specs)]
+        if run_time_symbols([size for spec in slices for size in spec.dims or ()]):
+            return "it walks along slices of a size that only the run knows"
         repeat = native_form(op, self.options, self.backend, has_routines)
         if isinstance(repeat, str):
             return repeat
@@ -352,7 +393,7 @@ class Lowered:
         self._ordered(unit, node.op)
         return ""
 
-    def _branch(self, node: Node) -> str:
+    def _branch(self, node: Node[Cond]) -> str:
         """Make the unit of a cond. Returns: why that is not possible."""
         from graphad.compiler.branch import native_branch
 
@@ -379,9 +420,9 @@ class Lowered:
         else:
             self.chain.add_answering(unit.index, bool(op.effects))
 
-    def _stacks(self, node: Node) -> set[int]:
+    def _stacks(self, node: Node[Loop]) -> set[int]:
         """The stacks of a loop op, of a length that only the run knows, which a native loop may walk along or collect."""
-        op: Any = node.op
+        op = node.op
         if not self.backend.has_growing:
             return set()
         slices = list(zip(op.inputs.xs(node.inputs), op.operands.xs(op.body.inputs), strict=True))
@@ -423,6 +464,10 @@ class Lowered:
         unit = self._unit(ROUTINE, [self.sites[v].root for v in values])
         unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], list(node.outputs)
         unit.routine = form
+        for each in node.op.measures([self.specs[value] for value in node.inputs]):
+            if not each[0].symbols <= self.measured:
+                self.measured |= each[0].symbols
+                unit.measures.append(each)
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)
@@ -437,7 +482,7 @@ class Lowered:
         ):
             return False
         sites = [self.sites[value] for value in node.inputs]
-        op: Any = node.op
+        op = node.op
         if op.refers:
             return False
         views = op.views(sites, node.specs)
@@ -478,11 +523,10 @@ class Lowered:
 
     # loops
 
-    def _loop(self, node: Node, form: Any) -> bool:
-        is_reduce = isinstance(form, forms.Reduce)
-        body, reduced = form.source if is_reduce else form, None
-        shape: Any = node.specs[0].dims
-        if is_reduce:
+    def _loop(self, node: Node, form: forms.Map | forms.Reduce) -> bool:
+        body, reduced = form.source if isinstance(form, forms.Reduce) else form, None
+        shape = ranked(node.specs[0].dims)
+        if isinstance(form, forms.Reduce):
             shape = self.sites[node.inputs[0]].shape
             if len(node.inputs) != 1:
                 return False
@@ -495,10 +539,10 @@ class Lowered:
         self.forms[value] = form
         self.maker[value] = unit.index
         self._own(value)
-        if reduced is None:
-            self.inner.add(value)
-        else:
+        if isinstance(form, forms.Reduce) and reduced is not None:
             unit.results[value] = form.combine
+        else:
+            self.inner.add(value)
         return True
 
 

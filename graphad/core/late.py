@@ -9,7 +9,8 @@
     newaxis: None                                              a name that the source beside the stub defines
 
 A name is imported when it is first used, so that importing the package stays quick.
-A late name must differ from the names of the package's modules, which Python would find first.
+A late name must differ from the names of the package's modules, which Python would find first, unless the package imports the
+module before it calls `attach`.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from graphad.core.composed import Composed
     from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
+    from graphad.kernels.forms import Form
 
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
@@ -60,7 +61,6 @@ class Op(metaclass=OpType):
       quick_vjp: The same for `vjp`: the cotangents from NumPy's value of that of the one output, where nothing follows them.
       pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
       holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
-      pulls_by_rule: No graphs, masks or `pull_into` beside its rule; computed.
       touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
       exactly where all cotangents are 0 of results that an element has a part in.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
@@ -98,6 +98,7 @@ class Op(metaclass=OpType):
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
       gives_sizes: It returns sizes of its input, whatever the elements are.
+      holds_sizes: The elements of its result are its `dims`: numbers, and symbols until sizes are known.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
       pointwise: Each element of its result depends on one element of each operand, that of its place.
       masks: Its rule has zeros for elements that it did not take.
@@ -148,6 +149,7 @@ class Op(metaclass=OpType):
     infix: ClassVar[str | None] = None
     moves: ClassVar[bool] = False
     gives_sizes: ClassVar[bool] = False
+    holds_sizes: ClassVar[bool] = False
     lowers_alike: ClassVar[bool] = False
     takes_spread: ClassVar[bool] = False
     pointwise: ClassVar[bool] = False
@@ -172,7 +174,6 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
-    pulls_by_rule: ClassVar[bool] = True
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -302,11 +303,11 @@ class Op(metaclass=OpType):
         """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
 
-    def lower(self, *operands: Any) -> Any:
+    def lower(self, *operands: Any) -> Form | None:
         """The kernel form, or None if only `eval` can run it."""
         return None
 
-    def lower_given(self, *operands: Any) -> Any:
+    def lower_given(self, *operands: Any) -> Form | None:
         """`lower` where inputs give numbers that attributes refer to."""
         return None
 
@@ -318,12 +319,16 @@ class Op(metaclass=OpType):
         return None
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
-
-        Args:
-          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
-        """
+        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
         return self
+
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        """The op with symbols for sizes that only the run finds; `symbol` gives one for how it is measured."""
+        return self
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        """How (symbol, most, step, low, high): the size of a slice; with step 0 of what the mask `low` takes."""
+        return ()
 
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:
@@ -435,7 +440,6 @@ def define(cls: O) -> O:
     made.op_class = made
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
-    made.pulls_by_rule = not (made.structured or made.masks or made.pull_into is not None)
     made.gradless = getattr(made.vjp, "reason", None)
     register(made)
     return made  # type: ignore[no-any-return]

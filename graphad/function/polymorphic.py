@@ -15,7 +15,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
-from graphad.core.collector import held, let_go
+from graphad.core.collector import paused
 from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
 from graphad.core.errors import (
@@ -28,9 +28,7 @@ from graphad.core.errors import (
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line
 from graphad.core.levels import busy, entered, leave_traces, trace_in_progress
-from graphad.core.recursion import explained_recursion
 from graphad.core.tensor import EagerTensor, Handle
-from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
@@ -223,9 +221,9 @@ class Function(Printed, Generic[P, R]):
         except BaseException as error:  # raised on, with a traceback that ends in the user's code
             leave_traces(level)
             if not isinstance(error, Exception):
-                if trace_in_progress() is None:
-                    let_go()
                 raise
+            from graphad.core.tracebacks import for_user
+
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -287,6 +285,8 @@ class Function(Printed, Generic[P, R]):
             arguments = self.signature.placeholders(args, kwargs)
             found = self.concrete_for(arguments)
         except Exception as error:  # raised on, with a traceback that ends in the user's code
+            from graphad.core.tracebacks import for_user
+
             raise for_user(error)  # noqa: B904 - it is the same error
         if not arguments.names or found.arguments.names == arguments.names:
             return found
@@ -353,6 +353,8 @@ class Function(Printed, Generic[P, R]):
 
     def _explain_recursion(self, error: RecursionError) -> None:
         """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""
+        from graphad.core.recursion import explained_recursion
+
         made = explained_recursion(
             error,
             self._name,
@@ -395,11 +397,11 @@ class Function(Printed, Generic[P, R]):
             from graphad.compiler.foresight import foresee
 
             foresee(self.python_function)
-        concrete, creation = self._trace_once(arguments, first)
+        concrete, creation = paused(functools.partial(self._trace_once, arguments, first))
         if first:
             self._variables = creation.variables
         if creation.variables or creation.again:
-            concrete, _ = self._trace_once(arguments, False, is_last=True)
+            concrete, _ = paused(functools.partial(self._trace_once, arguments, False, is_last=True))
         return concrete
 
     def _trace_once(
@@ -409,7 +411,7 @@ class Function(Printed, Generic[P, R]):
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
-        with entered(trace), held:
+        with entered(trace):
             inputs: list[Any] = []
             numbers: dict[int, Any] = {}
             names = self.signature.slot_names(arguments)

@@ -211,7 +211,7 @@ def backward(
             marks = [mark if mark in on_path else None for mark in marks]
         context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
         context.is_free = alone is not None
-        by_rule = op.pulls_by_rule and not masked
+        by_rule = not (masked or op.structured or op.masks or op.pull_into is not None)
         has_masked = False
         if not by_rule:
             context.is_masked = False

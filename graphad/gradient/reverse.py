@@ -295,7 +295,7 @@ class Pullback:
             return []
         wanted = set(missing)
         twins = self._twins(available)
-        nodes = []
+        nodes: list[Node] = []
         for node in reversed(self._trace.builder.nodes):
             if not wanted.isdisjoint(node.outputs):
                 if node.start in twins:

@@ -7,7 +7,7 @@ with effects keep it. `Graph` compares by identity; equal structure is equal `di
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from graphad.core import dtypes
 from graphad.core.op import Op
@@ -16,19 +16,27 @@ from graphad.core.spec import TensorSpec
 from graphad.core.turns import Turn
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # which knows a default, as Python's own does from 3.13 on
+
     from graphad.core.annotations import Array
+
+    O = TypeVar("O", bound=Op, default=Op, covariant=True)
+else:
+    from typing import TypeVar
+
+    O = TypeVar("O")
 
 
 _AS_THEY_ARE: Mapping[Any, Sequence[int]] = {}
 
 
-class Node:
+class Node(Generic[O]):
     """One application of an op; its outputs are the values start .. start + len(specs) - 1."""
 
     __slots__ = ("inputs", "line", "op", "specs", "start")
 
     def __init__(
-        self, op: Op, inputs: tuple[int, ...], start: int, specs: tuple[TensorSpec, ...], line: str | None
+        self, op: O, inputs: tuple[int, ...], start: int, specs: tuple[TensorSpec, ...], line: str | None
     ) -> None:
         self.op = op
         self.inputs = inputs

@@ -32,6 +32,7 @@ from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import BESIDE, beside
 from graphad.ops.rules import (
     ANY,
     NUMERIC,
@@ -53,7 +54,8 @@ class Elementwise(Op):
 
     Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
     steps it is made of there; applied, what `forms.Applied` calls for complex numbers, with the bits of the formula; result, the
-    dtype of the result where it is not that of the operands, or a function to it.
+    dtype of the result where it is not that of the operands, or a function to it; into, which writes the result over its first
+    operand, `out` (`ops/overwrite.py`).
     """
 
     total = True
@@ -63,6 +65,7 @@ class Elementwise(Op):
     kinds: ClassVar[frozenset[str]] = NUMERIC
     scalar: ClassVar[str | Steps | None] = None
     applied: ClassVar[Any] = None
+    into: ClassVar[Callable[..., Array] | None] = None
     result: ClassVar[DType | Callable[[DType], DType] | None] = None
 
     def result_dtype(self, dtype: DType) -> DType:
@@ -94,6 +97,10 @@ class Elementwise(Op):
                 return self.formula(a)  # type: ignore[no-any-return]
             b = y.data
             if b.dtype is dtype and not more:
+                if a.size != b.size and (a.size >= BESIDE or b.size >= BESIDE):
+                    found = beside(self.formula, a, b)
+                    if found is not None:
+                        return found  # type: ignore[no-any-return]
                 return self.formula(a, b)  # type: ignore[no-any-return]
         return None
 

@@ -10,7 +10,7 @@ from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops import array, math, random
+from graphad.ops import array, math, random, sparse
 
 
 def _scatter(name: str) -> Callable[..., Handle]:
@@ -75,13 +75,20 @@ def sparse_to_dense(
 ) -> Tensor:
     """A tensor of `output_shape` that holds `default_value`, and `sparse_values`, one or one for all, at `sparse_indices`.
 
-    Args: sparse_indices: A number, numbers [n] of a vector, or places [n, rank].
+    Args:
+      sparse_indices: A number, numbers [n] of a vector, or places [n, rank].
+      output_shape: The shape of the result.
+      sparse_values: A scalar, or a vector [n].
+      default_value: A scalar of the same dtype.
+      validate_indices: Whether places that are out of order or repeated are an error.
+    Returns: Tensor of `output_shape`, in the dtype of `sparse_values`.
+    Raises: InvalidArgumentError (a ValueError): a place is out of order, repeated or outside.
     """
-    places, values = lift(sparse_indices), lift(sparse_values)
-    whole = array.fill(output_shape, lift_like("sparse_to_dense", default_value, values.dtype))
-    rank = array.rank(whole)
-    places = array.reshape(places, array.stack([-1, rank]))
-    return array.tensor_scatter_nd_update(whole, places, array.broadcast_to(values, array.shape(places)[:1]))
+    values, sizes = lift(sparse_values), math.cast(lift(output_shape), dtypes.int64)
+    places = math.cast(sparse_indices, dtypes.int64)
+    places = array.reshape(places, array.stack([-1, array.size(sizes)]))
+    values = array.broadcast_to(values, array.shape(places)[:1])
+    return sparse.to_dense(sparse.SparseTensor(places, values, sizes), default_value, validate_indices)
 
 
 def multinomial(

@@ -17,6 +17,7 @@ import numpy as np
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
@@ -61,26 +62,12 @@ if TYPE_CHECKING:
     from graphad.core.op import Op
 
 
+_FLOAT32 = np.dtype(np.float32)
+
+
 def _value(x: Any) -> Tensor:
     """What an op reads of a variable; anything else as it is."""
     return x.__graphad_tensor__() if isinstance(x, Handle) else x  # type: ignore[attr-defined, no-any-return]
-
-
-# The ufuncs of operators, where dtypes are promoted as NumPy does (`experimental_enable_numpy_behavior`).
-_UFUNCS = {
-    "sub": "subtract",
-    "mul": "multiply",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "truediv": "divide",
-    "pow": "power",
-    "matmul": "matmul",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "left_shift",
-    "rshift": "right_shift",
-}
 
 
 @functools.cache
@@ -104,26 +91,39 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
     return _protocols().array_function(self, func, types, args, kwargs)
 
 
-def _long(op: Op, reflected: str, x: TensorLike, y: TensorLike) -> Any:
-    """`x op y` through the op. A foreign object with an operator of its own gets its turn."""
-    try:
-        if flags.numpy_promotion:
-            return getattr(_by_numpy(), _UFUNCS.get(op.name, op.name))(_value(x), _value(y))
-        x, y = lift_pair(op.name, _value(x), _value(y))
-    except ArgumentTypeError:
-        if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
-            return NotImplemented
-        raise
-    if op is MUL and x.dtype.is_bool and y.dtype.is_bool:
-        return logical_and(x, y)
-    return bind(op, x, y)
+# What an operator does where its short way leads nowhere; called with the name of the other operand's method.
+Usual = Callable[[str, Any, Any], Any]
+
+
+def _long(op: Op, ufunc: str) -> Usual:
+    """The usual way of an operator that is an op. A foreign object with an operator of its own gets its turn.
+
+    Args:
+      op: The op.
+      ufunc: What it is where dtypes are promoted as NumPy does (`experimental_enable_numpy_behavior`).
+    """
+
+    def usual(reflected: str, x: TensorLike, y: TensorLike) -> Any:
+        try:
+            if flags.numpy_promotion:
+                return getattr(_by_numpy(), ufunc)(_value(x), _value(y))
+            x, y = lift_pair(op.name, _value(x), _value(y))
+        except ArgumentTypeError:
+            if hasattr(type(y), reflected) and not isinstance(y, str | bytes):
+                return NotImplemented
+            raise
+        if op is MUL and x.dtype.is_bool and y.dtype.is_bool:
+            return logical_and(x, y)
+        return bind(op, x, y)
+
+    return usual
 
 
 def _hot(
     op: Op,
     symbol: Callable[[Any, Any], Any],
     name: str,
-    usual: Callable[..., Any],
+    usual: Usual,
     dtypes: frozenset[np.dtype[Any]],
     numbers: dict[type, frozenset[np.dtype[Any]]],
 ) -> Callable[..., Any]:
@@ -133,11 +133,13 @@ def _hot(
       op: What it means.
       symbol: The same for NumPy values.
       name: Its name, without underscores.
-      usual: Called as usual(op, reflected name, self, other) where the short way leads nowhere.
+      usual: What it does where the short way leads nowhere.
       dtypes: The NumPy dtypes that take the short way.
       numbers: For Python numbers as second operand the NumPy dtypes that they fit.
     """
     reflected = _REFLECTED.get(name, f"r{name}").join(("__", "__"))
+    # Told by identity, which costs less than a look into a set.
+    likely = _FLOAT32 if _FLOAT32 in dtypes else None
 
     def forward(self: Any, other: Any) -> Any:
         if type(self) is EagerTensor:
@@ -146,7 +148,7 @@ def _hot(
                 if is_free:
                     a, b = self.data, other.data
                     dtype = a.dtype
-                    if dtype is b.dtype and dtype in dtypes:
+                    if dtype is b.dtype and (dtype is likely or dtype in dtypes):
                         try:
                             return EagerTensor(symbol(a, b))
                         except SHORT_WAY_ENDS:
@@ -167,17 +169,16 @@ def _hot(
                 return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
         elif isinstance(self, Handle) and not flags.numpy_promotion:
             return forward(self.__graphad_tensor__(), other)  # type: ignore[attr-defined]
-        return usual(op, reflected, self, other)
+        return usual(reflected, self, other)
 
     forward.__name__ = f"__{name}__"
     return forward
 
 
 def _of_number(
-    op: Op,
     symbol: Callable[[Any, Any], Any],
     name: str,
-    usual: Callable[..., Any],
+    usual: Usual,
     numbers: dict[type, frozenset[np.dtype[Any]]],
 ) -> Callable[..., Any]:
     """The reflected operator of `_hot`, whose first operand is not a tensor."""
@@ -192,7 +193,7 @@ def _of_number(
                     return EagerTensor(symbol(other, a))
                 except SHORT_WAY_ENDS:
                     pass
-        return usual(op, forward, other, self)
+        return usual(forward, other, self)
 
     reflected.__name__ = f"__r{name}__"
     return reflected
@@ -205,37 +206,35 @@ _DIVIDING = {float: quick_dtypes(FLOATING), int: quick_dtypes(FLOATING)}
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def _plain(function: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
-    """The usual way of an operator that calls a public function."""
+def _plain(function: Callable[[Any, Any], Any], ufunc: str) -> Usual:
+    """The usual way of an operator that calls a public function; `ufunc` as for `_long`."""
 
-    def usual(op: Op | None, reflected: str, x: Any, y: Any) -> Any:
+    def usual(reflected: str, x: Any, y: Any) -> Any:
         x, y = _value(x), _value(y)
-        return getattr(_by_numpy(), _UFUNCS[name])(x, y) if flags.numpy_promotion else function(x, y)
+        return getattr(_by_numpy(), ufunc)(x, y) if flags.numpy_promotion else function(x, y)
 
     return usual
 
 
-def _through(
-    usual: Callable[..., Any], name: str, op: Op | None = None
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _through(usual: Usual, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator and its reflected one without a short way."""
 
     forward_name, reflected_name = f"__{name}__", f"__r{name}__"
 
     def forward(self: Any, other: TensorLike) -> Any:
-        return usual(op, reflected_name, self, other)
+        return usual(reflected_name, self, other)
 
     def reflected(self: Tensor, other: float) -> Any:
-        return usual(op, forward_name, other, self)
+        return usual(forward_name, other, self)
 
     forward.__name__, reflected.__name__ = forward_name, reflected_name
     return forward, reflected
 
 
-def _equality(mismatch: bool) -> Callable[..., Any]:
+def _equality(op: Op, mismatch: bool) -> Usual:
     """The usual way of `==` or `!=`: elementwise; None and shapes that do not broadcast compare as different."""
 
-    def compare(op: Op, reflected: str, self: Tensor, other: TensorLike | None) -> Any:
+    def compare(reflected: str, self: Tensor, other: TensorLike | None) -> Any:
         if other is None:
             return mismatch
         try:
@@ -335,39 +334,38 @@ def _operators() -> dict[str, Any]:
         "_cast": _cast,
         "_stacked": _stacked,
         "_added_up": _added_up,
-        "__eq__": _hot(EQUAL, operator.eq, "eq", _equality(False), quick_dtypes(ANY), {}),
-        "__ne__": _hot(NOT_EQUAL, operator.ne, "ne", _equality(True), quick_dtypes(ANY), {}),
+        "__eq__": _hot(EQUAL, operator.eq, "eq", _equality(EQUAL, False), quick_dtypes(ANY), {}),
+        "__ne__": _hot(NOT_EQUAL, operator.ne, "ne", _equality(NOT_EQUAL, True), quick_dtypes(ANY), {}),
         "__array_ufunc__": _array_ufunc,
         "__array_function__": _array_function,
     }
     for op, symbol, name, usual, dtypes, numbers in (
-        (ADD, operator.add, "add", _long, _NUMERIC, _FITTING),
-        (SUB, operator.sub, "sub", _long, _NUMERIC, _FITTING),
-        (MUL, operator.mul, "mul", _long, _NUMERIC, _FITTING),
-        (DIV, operator.truediv, "truediv", _plain(divide, "truediv"), quick_dtypes(INEXACT), _DIVIDING),
+        (ADD, operator.add, "add", _long(ADD, "add"), _NUMERIC, _FITTING),
+        (SUB, operator.sub, "sub", _long(SUB, "subtract"), _NUMERIC, _FITTING),
+        (MUL, operator.mul, "mul", _long(MUL, "multiply"), _NUMERIC, _FITTING),
+        (DIV, operator.truediv, "truediv", _plain(divide, "divide"), quick_dtypes(INEXACT), _DIVIDING),
         (MATMUL, product_of_arrays, "matmul", _plain(matmul, "matmul"), _NUMERIC, {}),
     ):
         table[f"__{name}__"] = _hot(op, symbol, name, usual, dtypes, numbers)
-        table[f"__r{name}__"] = _of_number(op, symbol, name, usual, numbers)
-    functions: list[tuple[Callable[[Any, Any], Any], str]] = [
-        (pow, "pow"),
-        (_by_kind(logical_and, bitwise_and), "and"),
-        (_by_kind(logical_or, bitwise_or), "or"),
-        (_by_kind(logical_xor, bitwise_xor), "xor"),
-        (left_shift, "lshift"),
-        (right_shift, "rshift"),
-    ]
-    for function, name in functions:
-        table[f"__{name}__"], table[f"__r{name}__"] = _through(_plain(function, name), name)
-    for op, name in ((FLOORDIV, "floordiv"), (MOD, "mod")):
-        table[f"__{name}__"], table[f"__r{name}__"] = _through(_long, name, op)
-    for op, symbol, name in (
-        (LESS, operator.lt, "lt"),
-        (LESS_EQUAL, operator.le, "le"),
-        (GREATER, operator.gt, "gt"),
-        (GREATER_EQUAL, operator.ge, "ge"),
+        table[f"__r{name}__"] = _of_number(symbol, name, usual, numbers)
+    for name, usual in (
+        ("pow", _plain(pow, "power")),
+        ("and", _plain(_by_kind(logical_and, bitwise_and), "bitwise_and")),
+        ("or", _plain(_by_kind(logical_or, bitwise_or), "bitwise_or")),
+        ("xor", _plain(_by_kind(logical_xor, bitwise_xor), "bitwise_xor")),
+        ("lshift", _plain(left_shift, "left_shift")),
+        ("rshift", _plain(right_shift, "right_shift")),
+        ("floordiv", _long(FLOORDIV, "floor_divide")),
+        ("mod", _long(MOD, "remainder")),
     ):
-        table[f"__{name}__"] = _hot(op, symbol, name, _long, quick_dtypes(REAL), {})
+        table[f"__{name}__"], table[f"__r{name}__"] = _through(usual, name)
+    for op, symbol, name, ufunc in (
+        (LESS, operator.lt, "lt", "less"),
+        (LESS_EQUAL, operator.le, "le", "less_equal"),
+        (GREATER, operator.gt, "gt", "greater"),
+        (GREATER_EQUAL, operator.ge, "ge", "greater_equal"),
+    ):
+        table[f"__{name}__"] = _hot(op, symbol, name, _long(op, ufunc), quick_dtypes(REAL), {})
     hooks = ("__dir__", "__round__", "__array_ufunc__", "__array_function__")
     table["OVERLOADABLE_OPERATORS"] = frozenset(x for x in table if x.startswith("__") and x not in hooks)
     return table
@@ -384,3 +382,16 @@ def install(cls: type) -> None:
 
 
 install(Tensor)
+
+
+def _of_dtype(self: DType, x: Any = 0) -> Any:
+    """`x` as a tensor of this dtype, as NumPy's scalar types convert numbers and arrays: `numpy.float32(3)`.
+
+    Args: x: A number, a tensor, an array, or a nested list of these.
+    Returns: Tensor of this dtype, with the gradient of `cast`.
+    Raises: ArgumentTypeError (a TypeError): it cannot be converted to a tensor.
+    """
+    return _by_numpy().astype(x, self)
+
+
+DType.__call__ = _of_dtype  # type: ignore[method-assign]

@@ -6,49 +6,33 @@ of its intermediate results are its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core import bind as door
 from graphad.core.bind import bind
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import Op
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.choice import are_ones
 from graphad.ops.directly import is_free
+
+if TYPE_CHECKING:
+    from graphad.ops.elementwise import Elementwise
 
 _MANY = 16384  # bytes; smaller arrays are quicker made anew
 
 
-def _reciprocal(x: Any, out: Any) -> Any:
-    return np.divide(x.dtype.type(1), x, out)
-
-
-def _product(x: Any, y: Any, out: Any) -> Any:
-    return x if are_ones(y, x.dtype) else np.multiply(x, y, out)
-
-
-_INTO: dict[str, Callable[..., Any]] = {
-    "neg": np.negative,
-    "add": np.add,
-    "mul": _product,
-    "div": np.divide,
-    "reciprocal": _reciprocal,
-}
-
-
-def overwrite(op: Op, fresh: Tensor, *others: Tensor) -> Tensor:
+def overwrite(op: Elementwise, fresh: Tensor, *others: Tensor) -> Tensor:
     """`bind(op, fresh, *others)`, which eagerly overwrites a large first operand.
 
     Args:
-      op: An elementwise op of `_INTO`.
+      op: An op with `into`.
       fresh: What another arithmetic op has just given, of which nobody else will read a value.
       others: The other operands.
     """
     if (
         type(fresh) is EagerTensor
+        and op.into is not None
         and fresh.data.nbytes >= _MANY
         and is_free(fresh, *others)
         and not door.VERIFY
@@ -59,7 +43,7 @@ def overwrite(op: Op, fresh: Tensor, *others: Tensor) -> Tensor:
             if all(_fits(x, into) for x in values):
                 token = hush()  # a report would come when the operand is lost
                 try:
-                    return EagerTensor(_INTO[op.name](into, *values, out=into))
+                    return EagerTensor(op.into(into, *values, out=into))
                 finally:
                     unhush(token)
     return bind(op, fresh, *others)

@@ -588,7 +588,7 @@ def _by_name(op: str, row: tuple[str, ...] | None) -> Callable[..., Any]:
     last = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
     shown = [p.replace(annotation=p.empty) for p in parameters]
     run.__signature__ = inspect.Signature([*shown, last])  # type: ignore[attr-defined]
-    kinds = [p.replace(annotation=_KINDS.get(p.name, p.empty)) for p in shown]
+    kinds = [p.replace(annotation=_KINDS.get(part, p.empty)) for part, p in zip(defaults, shown, strict=True)]
     declared.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
     return run
 

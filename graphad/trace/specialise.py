@@ -16,7 +16,6 @@ from graphad.core.errors import GraphadError
 from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
-from graphad.ops.array.shape import SizeVector
 from graphad.trace.size_class import SizeKey, literal_sizes, size_class
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def rule_of(kind: type[Op]) -> int:
             found = INLINES
         elif kind.hands_on:
             found = CUSTOM
-        elif kind.refers or kind.fold is not Op.fold or kind is SizeVector:
+        elif kind.refers or kind.fold is not Op.fold or kind.holds_sizes:
             found = FOLDS
         elif kind.expand is not Op.expand:
             found = EXPANDS

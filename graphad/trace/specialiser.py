@@ -79,7 +79,10 @@ class Specialiser(Trace):
     Attributes:
       keeps_calls: The graph is too large to inline all its calls.
       making: See `specialise`.
+      copies_plain: Whether nodes that no rule simplifies are copied where their inputs have the same specs.
     """
+
+    copies_plain = True
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
@@ -91,10 +94,9 @@ class Specialiser(Trace):
         self.slices: dict[int, KnownSlices] = {}
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        kind = type(op)
-        rule = rule_of(kind)
+        rule = rule_of(type(op))
         if rule != PLAIN:
-            simpler = self._simpler(op, kind, rule, inputs)
+            simpler = self._simpler(op, rule, inputs)
             if simpler is not None:
                 return simpler
         if inputs and not op.effects and not op.structured:
@@ -212,7 +214,7 @@ class Specialiser(Trace):
         data = x.values if type(x) is KnownTensor else self.number_of(x)
         return data if data is not None and data.dtype.kind == "b" and np.ndim(data) else None
 
-    def _simpler(self, op: Any, kind: type[Op], rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _simpler(self, op: Any, rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The replacement of an op in the definite graph, None for the op itself."""
         if rule == INLINES:
             return tuple(self.inline(op.graph, inputs))
@@ -221,7 +223,7 @@ class Specialiser(Trace):
         if rule == CUSTOM:  # its derivative is no longer needed: it passes its operands through
             outputs = op.infer(*[x.spec for x in inputs])
             return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
-        if kind is SizeVector:
+        if op.holds_sizes:
             return (self._sizes(op.dims, op.dtype, op.scalar),)
         if not op.structured and not all(is_definite(x.dims) for x in inputs):
             return None
@@ -293,7 +295,7 @@ class Specialiser(Trace):
             op = node.op
             self.line = node.line or outer
             values = [known[i] for i in node.inputs]
-            unchanged = bool(values) and rule_of(type(op)) == PLAIN
+            unchanged = self.copies_plain and bool(values) and rule_of(type(op)) == PLAIN
             for value, i in zip(values, node.inputs, strict=True):
                 # Unchanged specs are the same objects: then the node's own specs are right, and `infer` need not run.
                 if (

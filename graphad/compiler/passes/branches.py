@@ -11,7 +11,7 @@ selected.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep
@@ -20,9 +20,11 @@ from graphad.core.dims import product
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
+from graphad.ops.control.kinds import branches, is_branch
 from graphad.ops.math.select import SELECT
 
 if TYPE_CHECKING:
+    from graphad.core.spec import TensorSpec
     from graphad.ops.control.cond import Cond
 
 
@@ -30,20 +32,23 @@ TABLE = RuleTable()
 ELEMENTS = 128  # the most elements that both branches together compute
 
 
-@TABLE.rewrite(lambda kind: kind.branches)
-def both_branches(s: Sweep, node: Node) -> list[int] | None:
+@TABLE.rewrite(branches)
+def both_branches(s: Sweep, node: Node[Cond]) -> list[int] | None:
     """Both branches inlined, and a select for each result that both have."""
-    op: Any = node.op
+    op = node.op
     if op.depth:
         return None
     graphs = op.then_graph, op.else_graph
     costs = [cost(graph) for graph in graphs]
     if any(c is None for c in costs) or sum(costs) > ELEMENTS:  # type: ignore[arg-type]
         return None
-    pairs = zip(*_by_output(op), strict=True)
-    for a, b in pairs:
-        if a is not None and b is not None:
-            if not same_dims(a.dims, b.dims) or a.dtype is not b.dtype or not is_definite(a.dims):
+    for mine, theirs in zip(*_by_output(op), strict=True):
+        if mine is not None and theirs is not None:
+            if (
+                not same_dims(mine.dims, theirs.dims)
+                or mine.dtype is not theirs.dtype
+                or not is_definite(mine.dims)
+            ):
                 return None
     predicate, operands = node.inputs[0], node.inputs[1:]
     then_values, else_values = (iter(inlined(s, graph, operands)) for graph in graphs)
@@ -59,7 +64,7 @@ def both_branches(s: Sweep, node: Node) -> list[int] | None:
     return out
 
 
-def _by_output(op: Cond) -> tuple[list[Any], list[Any]]:
+def _by_output(op: Cond) -> tuple[list[TensorSpec | None], list[TensorSpec | None]]:
     """The spec of each output in either branch, None if a branch does not have it."""
     specs = iter(op.then_graph.output_specs), iter(op.else_graph.output_specs)
     return (
@@ -72,8 +77,8 @@ def cost(graph: Graph) -> int | None:
     """How many elements the graph computes, inner branches included; None if it must run only when selected."""
     total = 0
     for node in graph.nodes:
-        if node.op.branches:
-            op: Any = node.op
+        if is_branch(node):
+            op = node.op
             inner = [cost(op.then_graph), cost(op.else_graph)]
             if op.depth or None in inner:
                 return None

@@ -10,11 +10,12 @@ the powers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
-from graphad.core.dims import Dim
-from graphad.core.dtypes import float32
+from graphad.core.dims import Dim, run_time_symbols
+from graphad.core.dtypes import float32, int64
+from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.accumulate import is_narrow
@@ -71,7 +72,7 @@ def axes_by_reshape(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Reshape)
-def reshape_once(s: Sweep, node: Node) -> Found:
+def reshape_once(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, Reshape)
@@ -81,7 +82,7 @@ def reshape_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Reshape)
-def reshape_of_one_number(s: Sweep, node: Node) -> Found:
+def reshape_of_one_number(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of one element that is broadcast is a broadcast to the other shape."""
     inner, dims = s.made_by(node.inputs[0], BroadcastTo), node.specs[0].dims
     if inner is None or dims is None or not is_definite(dims):
@@ -94,7 +95,7 @@ def reshape_of_one_number(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(BroadcastTo)
-def broadcast_once(s: Sweep, node: Node) -> Found:
+def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, BroadcastTo)
@@ -104,16 +105,16 @@ def broadcast_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Transpose)
-def transpose_once(s: Sweep, node: Node) -> Found:
+def transpose_once(s: Sweep, node: Node[Transpose]) -> Found:
     """A transpose of a transpose, and a transpose without effect."""
     x, dims = node.inputs[0], node.specs[0].dims
     if dims is None or node.op.refers:
         return None
-    op: Any = node.op
+    op = node.op
     perm = op.order(len(dims))
     if perm == tuple(range(len(dims))):
         return x
-    inner: Any = s.made_by(x, Transpose)
+    inner = s.made_by(x, Transpose)
     if inner is None or inner.op.refers:
         return None
     first = inner.op.order(len(dims))
@@ -121,7 +122,7 @@ def transpose_once(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(SumTo)
-def sum_over_nothing(s: Sweep, node: Node) -> Found:
+def sum_over_nothing(s: Sweep, node: Node[SumTo]) -> Found:
     """A sum over axes of size 1 only is a reshape, except for the sign of zeros."""
     x, want = node.inputs[0], node.specs[0].dims
     have = s.spec(x).dims
@@ -146,7 +147,16 @@ def square_by_product(s: Sweep, node: Node) -> Found:
     return s.bind(MUL, node.inputs[0], node.inputs[0])
 
 
-@rewrite(MulZero, DivZero, DivideNoNan, MultiplyNoNan)
+# What is 0 where one of its operands is: the op that it is elsewhere, and the number of that operand.
+_ZERO_OF: dict[type[Op], tuple[Op, int]] = {
+    MulZero: (MUL, 0),
+    DivZero: (DIV, 0),
+    MultiplyNoNan: (MUL, 1),
+    DivideNoNan: (DIV, 1),
+}
+
+
+@rewrite(*_ZERO_OF)
 def zeros_of_complex(s: Sweep, node: Node) -> Found:
     """What is 0 where an operand is, of complex numbers, of which there are no kernels: a product or quotient; a selection."""
     spec = node.specs[0]
@@ -155,12 +165,10 @@ def zeros_of_complex(s: Sweep, node: Node) -> Found:
     from graphad.ops.math.compare import EQUAL  # programs without complex numbers do without
     from graphad.ops.math.select import SELECT
 
-    x, y = node.inputs
-    kind = node.op.op_class
-    found = s.bind(DIV if kind in (DivZero, DivideNoNan) else MUL, x, y)
-    zero = s.constant(0, like=s.spec(x))
-    decides = x if kind in (MulZero, DivZero) else y
-    return s.bind(SELECT, s.bind(EQUAL, decides, zero), zero, found)
+    op, decides = _ZERO_OF[node.op.op_class]
+    zero = s.constant(0, like=s.spec(node.inputs[0]))
+    is_zero = s.bind(EQUAL, node.inputs[decides], zero)
+    return s.bind(SELECT, is_zero, zero, s.bind(op, *node.inputs))
 
 
 @rewrite(lambda kind: kind.rounds_once)
@@ -189,7 +197,7 @@ def small_power(s: Sweep, node: Node) -> Found:
 
 
 @rewrite(Cast)
-def cast_of_sizes(s: Sweep, node: Node) -> Found:
+def cast_of_sizes(s: Sweep, node: Node[Cast]) -> Found:
     """A cast to the same dtype, and a cast of sizes, of integers: floats may have been rounded."""
     x, spec = node.inputs[0], node.specs[0]
     if s.spec(x).dtype is spec.dtype:
@@ -197,16 +205,21 @@ def cast_of_sizes(s: Sweep, node: Node) -> Found:
     made = s.made_by(x, SizeVector)
     if made is None or spec.dtype.is_bool or wraps_sizes(spec.dtype):
         return None
-    sizes = cast(SizeVector, made.op)
+    sizes = made.op
+    if run_time_symbols(sizes.dims) and not spec.dtype.is_integer:
+        return None
     return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar)) if sizes.dtype.is_integer else None
 
 
 @rewrite(SizeVector)
-def sizes_of_numbers(s: Sweep, node: Node) -> int | None:
-    """Sizes that hold no symbol are a constant."""
-    if any(isinstance(size, Dim) for size in node.op.dims):  # type: ignore[attr-defined]
+def sizes_of_numbers(s: Sweep, node: Node[SizeVector]) -> Found:
+    """Sizes that hold no symbol are a constant. Those that only the run finds are integers first: a run adds to their words."""
+    sizes = node.op
+    if run_time_symbols(sizes.dims) and not sizes.dtype.is_integer:
+        return s.bind(Cast(sizes.dtype), s.bind(SizeVector(sizes.dims, int64, sizes.scalar)))
+    if any(isinstance(size, Dim) for size in sizes.dims):
         return None
-    return s.constant(node.op.eval())  # type: ignore[arg-type]
+    return s.constant(sizes.eval())
 
 
 @rewrite(Add, Mul)

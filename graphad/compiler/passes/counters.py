@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,18 @@ from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import Slice
 from graphad.ops.math.arithmetic import Add
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def is_counted(s: Sweep, node: Node) -> bool:
+    from graphad.core.dims import Size
+    from graphad.core.shapes import Dims
+    from graphad.core.spec import TensorSpec
+    from graphad.ops.control.loop import Loop
+
+
+def is_counted(s: Sweep, node: Node[Loop]) -> bool:
     """Whether the number of steps is known, positive, and the length of all stacks."""
-    op: Any = node.op
+    op = node.op
     if op.test is not None or op.steps is None:
         return False
     try:
@@ -34,7 +42,7 @@ def is_counted(s: Sweep, node: Node) -> bool:
     return positive and _are_long(op.steps, [s.spec(x).dims for x in op.inputs.xs(node.inputs)])
 
 
-def _are_long(steps: Any, shapes: Sequence[Any]) -> bool:
+def _are_long(steps: Size, shapes: Iterable[Dims]) -> bool:
     """Whether each of these shapes certainly has a row for each step, and no more."""
     try:
         return all(dims and dims[0] == steps for dims in shapes)
@@ -45,16 +53,16 @@ def _are_long(steps: Any, shapes: Sequence[Any]) -> bool:
 class Counted:
     """The body of a counted loop, and which of its values are counters plus constants."""
 
-    def __init__(self, s: Sweep, node: Node) -> None:
+    def __init__(self, s: Sweep, node: Node[Loop]) -> None:
         self.s, self.node, self.op = s, node, node.op
-        self.body: Graph = self.op.body  # type: ignore[attr-defined]
+        self.body = self.op.body
         self._counters = dict(_counters(s, node))
         self._makers = {value: inner for inner in self.body.nodes for value in inner.outputs}
 
     def maker(self, value: int) -> Node | None:
         return self._makers.get(value)
 
-    def places(self, value: int) -> tuple[Any, int] | None:
+    def places(self, value: int) -> tuple[Size, int] | None:
         """(start, step) of a value of one element that is a counter plus a constant."""
         for i in self.before_reshaping(value):
             dims = self.body.specs[i].dims
@@ -89,7 +97,7 @@ class Counted:
 
     def with_stacks(self, stacks: Sequence[int], slices: Sequence[Sequence[int]]) -> Found:
         """The results of the loop with further stacks, each of whose slices stands for some values of the body."""
-        op: Any = self.op
+        op = self.op
         specs = [self.body.specs[values[0]] for values in slices]
         places = {value: k for k, values in enumerate(slices) for value in values}
         body = with_given(self.body, specs, places, len(self.body.inputs))
@@ -97,14 +105,14 @@ class Counted:
         inputs = [*self.node.inputs, *stacks]
         # Drop invariants that were only looked up.
         left, kept, _ = walking.pruned([True] * walking.n_outputs)
-        return self.s.bind(left, *[inputs[k] for k in kept])  # type: ignore[no-any-return]
+        return self.s.bind(left, *[inputs[k] for k in kept])
 
 
-def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
+def _counters(s: Sweep, node: Node[Loop]) -> Iterator[tuple[int, tuple[Size, int]]]:
     """operand -> (start, step) for what has start + t * step beside slice t of a stack: a carry that starts at a known number and
     advances by a constant, and slices of equally spaced numbers.
     """
-    op: Any = node.op
+    op = node.op
     # Where some stacks are longer, dropping one could change the length of the ys.
     stacks = zip(op.operands.xs, op.inputs.xs(node.inputs), strict=True) if is_counted(s, node) else ()
     for k, value in stacks:
@@ -121,12 +129,12 @@ def _counters(s: Sweep, node: Node) -> Iterator[tuple[int, tuple[Any, int]]]:
             yield k, (start, moved[2])
 
 
-def _is_wide(x: Any) -> bool:
+def _is_wide(x: TensorSpec | Steps) -> bool:
     """Whether a counter of the dtype of `x` does not begin anew: there are fewer rows than it has numbers."""
     return bool(x.dtype.itemsize >= 4)
 
 
-def _spaced(s: Sweep, value: int) -> tuple[Any, int] | None:
+def _spaced(s: Sweep, value: int) -> tuple[Size, int] | None:
     """(first, step) of a stack of integers with equal steps other than 0."""
     moved = s.made_by(value, Add)
     if moved is not None:  # by a size
@@ -135,7 +143,7 @@ def _spaced(s: Sweep, value: int) -> tuple[Any, int] | None:
             numbers, size = size, numbers
         spaced, by = _spaced(s, numbers), _start(s, size) if s.spec(size).dims == () else None
         return None if spaced is None or by is None else (spaced[0] + by, spaced[1])
-    counting: Any = s.made_by(value, Steps)
+    counting = s.made_by(value, Steps)
     if counting is not None:
         op = counting.op
         counts = op.delta and op.dtype.is_integer and _is_wide(op)
@@ -151,8 +159,8 @@ def _spaced(s: Sweep, value: int) -> tuple[Any, int] | None:
     return first, step
 
 
-def _start(s: Sweep, value: int) -> Any:
-    sizes: Any = s.made_by(value, SizeVector)
+def _start(s: Sweep, value: int) -> Size | None:
+    sizes = s.made_by(value, SizeVector)
     if sizes is not None:
         return sizes.op.dims[0]
     number = s.number(value)
@@ -201,7 +209,7 @@ def row_access(body: Graph, node: Node, rank: int) -> RowAccess | None:
     return found if body.specs[node.inputs[1]].dims == ((1, 1) if found.coordinates else ()) else None
 
 
-def in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
+def in_range(start: Size, step: int, steps: Size, dims: Dims) -> bool:
     """Whether start, start + step, ... are indices below dims[0] in each of the steps; and start is at most that if there may be
     none."""
     if not is_definite(dims):
@@ -217,7 +225,7 @@ def in_range(start: Any, step: int, steps: Any, dims: Any) -> bool:
     return isinstance(steps, Dim) and at_most(0, steps) and at_most(0, start) and at_most(start, dims[0])
 
 
-def walked(s: Sweep, x: int, start: Any, step: int, steps: Any) -> int:
+def walked(s: Sweep, x: int, start: Size, step: int, steps: Size) -> int:
     """x[start], x[start + step], ... as a stack."""
     dims = s.spec(x).dims or ()
     starts, strides = (start, *[0] * (len(dims) - 1)), (step, *[1] * (len(dims) - 1))

@@ -10,20 +10,25 @@ returns (op, positions of the remaining inputs, positions of the remaining outpu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from graphad.core.op import IO, WRITES
+from graphad.core.op import IO, WRITES, Op
 from graphad.graph.ir import Graph, Node, renumbered
 
 if TYPE_CHECKING:
     from graphad.compiler.pipeline import Options
+    from graphad.core.annotations import Array
+
+
+# An op without what is not needed, and the positions of the inputs and outputs that are left.
+Pruned = tuple[Op, Sequence[int], Sequence[int]]
 
 
 def run(graph: Graph, options: Options | None = None) -> Graph:
     wanted = [False] * graph.size
     for value in graph.outputs:
         wanted[value] = True
-    kept: list[tuple[Node, Any]] = []
+    kept: list[tuple[Node, Pruned | None]] = []
     changed = False
     for node in reversed(graph.nodes):
         used = [wanted[value] for value in node.outputs]
@@ -40,16 +45,16 @@ def run(graph: Graph, options: Options | None = None) -> Graph:
     return _rebuilt(graph, kept[::-1], wanted) if changed or unread else graph
 
 
-def _pruned(node: Node, used: Sequence[bool]) -> Any:
+def _pruned(node: Node, used: Sequence[bool]) -> Pruned | None:
     if not node.op.structured or all(used):
         return None
     rule = getattr(node.op, "pruned", None)
     return None if rule is None else rule(used)
 
 
-def _rebuilt(graph: Graph, kept: Sequence[tuple[Node, Any]], wanted: Sequence[bool]) -> Graph:
+def _rebuilt(graph: Graph, kept: Sequence[tuple[Node, Pruned | None]], wanted: Sequence[bool]) -> Graph:
     number = {i: i for i in range(len(graph.inputs))}
-    constants: list[Any] = []
+    constants: list[Array] = []
     for k, array in enumerate(graph.constants, len(graph.inputs)):
         if wanted[k]:
             number[k] = len(graph.inputs) + len(constants)

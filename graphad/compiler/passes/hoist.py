@@ -31,9 +31,13 @@ from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
+from graphad.ops.control.kinds import branches, loops
+from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.control.loop import Loop
 
 
 TABLE = RuleTable()
@@ -43,10 +47,10 @@ SMALL = (
 MODEST = 1 << 20  # bytes that may be computed in vain if a loop runs no step
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
+@TABLE.rewrite(loops)
+def invariants_first(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
     """Move invariant nodes of body and test before the loop."""
-    op: Any = node.op
+    op = node.op
     places = op.operands
     operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
     graphs = []
@@ -67,10 +71,10 @@ def invariants_first(s: Sweep, node: Node) -> Sequence[int] | None:
     return s.add(left, [inputs[k] for k in kept], node.specs, node.line)
 
 
-@TABLE.rewrite(lambda kind: kind.branches)
-def loops_in_branches(s: Sweep, node: Node) -> Sequence[int] | None:
+@TABLE.rewrite(branches)
+def loops_in_branches(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
     """The same for the loops in branches."""
-    op: Any = node.op
+    op = node.op
     graphs = [sweep(graph, TABLE) for graph in (op.then_graph, op.else_graph)]
     if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):
         return None
@@ -103,7 +107,7 @@ class Split:
                 movable = first and not node.op.effects and not runs_user_code(node.op)
             else:
                 movable = safe and (runs or self._has_room(node))
-            moves = movable and is_fixed
+            moves = movable and is_fixed and not run_time_sizes(node)
             if moves:
                 self._makers.update(dict.fromkeys(node.outputs, node))
             else:

@@ -19,10 +19,13 @@ from graphad.core.references import is_reference
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import Shape
+from graphad.ops.control.kinds import is_loop, loops
 
 if TYPE_CHECKING:
+    from graphad.compiler.passes.rewrite import Found
     from graphad.core.dims import Size
     from graphad.core.spec import TensorSpec
+    from graphad.ops.control.loop import Loop
 
     Dims = tuple[Size | None, ...] | None
 
@@ -42,19 +45,19 @@ class _Scope:
     def __init__(self, maker: Maker, path: tuple[int, ...], given: Mapping[int, Any]) -> None:
         self.maker, self.path, self.given = maker, path, given
 
-    def inside(self, loop: Node) -> _Scope:
+    def inside(self, loop: Node[Loop]) -> _Scope:
         """A round of one of its loops."""
-        op: Any = loop.op
+        op = loop.op
         stacks = zip(op.operands.xs, op.inputs.xs(loop.inputs), strict=True)
         given = {k: (_SLICE, self.of_slices(value)) for k, value in stacks}
         return _Scope(makers(op.body).get, (*self.path, loop.start), given)
 
-    def _collected(self, value: int) -> tuple[Node, int] | None:
+    def _collected(self, value: int) -> tuple[Node[Loop], int] | None:
         """The loop that collects a value, and the value of its round."""
         loop = self.maker(value)
-        if loop is None or not loop.op.repeats:
+        if loop is None or not is_loop(loop):
             return None
-        op: Any = loop.op
+        op = loop.op
         k = value - loop.start
         return (loop, op.body.outputs[k - 1]) if k in op.outputs.ys else None
 
@@ -64,16 +67,15 @@ class _Scope:
         if found is None:
             return self.given.get(value, ("value", self.path, value))
         loop = found[0]
-        op: Any = loop.op
+        op = loop.op
         if op.n_xs:
             return self.of(op.inputs.xs(loop.inputs)[0])
         if op.test is not None:
             return "rounds", self.path, loop.start
         limit = loop.inputs[0]
         counted = self.maker(limit)
-        if counted is not None and counted.op.repeats:
-            counts: Any = counted.op
-            if limit - counted.start in counts.outputs.count:
+        if counted is not None and is_loop(counted):
+            if limit - counted.start in counted.op.outputs.count:
                 return "rounds", self.path, counted.start
         return "limit", self.path, limit
 
@@ -88,9 +90,9 @@ class _Scope:
 
     def is_idle(self, node: Node, specs: Callable[[int], TensorSpec]) -> bool:
         """Whether a node brings a stack to the shape that it has."""
-        if node.op.op_class is not Reshape or len(node.inputs) != 2:
+        op = node.op
+        if not isinstance(op, Reshape) or len(node.inputs) != 2:
             return False
-        op: Any = node.op
         value, sizes = node.inputs[0], self.maker(node.inputs[1])
         if sizes is None or sizes.op.op_class is not Shape:
             return False
@@ -123,15 +125,15 @@ def makers(graph: Graph) -> dict[int, Node]:
 
 
 @TABLE.rewrite(Reshape)
-def reshape_of_a_stack(s: Sweep, node: Node) -> int | None:
+def reshape_of_a_stack(s: Sweep, node: Node[Reshape]) -> int | None:
     """A reshape of a stack to the shape of another of its length."""
     return node.inputs[0] if _Scope(s.producer, (), {}).is_idle(node, s.spec) else None
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-def reshapes_in_rounds(s: Sweep, node: Node) -> Any:
+@TABLE.rewrite(loops)
+def reshapes_in_rounds(s: Sweep, node: Node[Loop]) -> Found:
     """The same in a round, whose slices are known from what was collected before."""
-    op: Any = node.op
+    op = node.op
     if not any(each.op.op_class is Reshape and len(each.inputs) == 2 for each in op.body.nodes):
         return None
     body, scope = op.body, _Scope(s.producer, (), {}).inside(node)

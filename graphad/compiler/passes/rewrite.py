@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, overload
 
 import numpy as np
 
@@ -26,10 +26,11 @@ from graphad.graph.ir import Graph, Node
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
-
+P = TypeVar("P", bound=Op)
+F = TypeVar("F", bound="Found")
 # What a rule gives: the value, or the values, in place of the node's outputs; None leaves the node.
 Found = int | Sequence[int] | None
-Rule = Callable[["Sweep", Node], Found]
+Rule = Callable[["Sweep", Any], Found]  # of nodes with the ops that it is registered for
 # What a rule matches: the class of an op, or what its class says of itself.
 Match = type[Op] | Callable[[type[Op]], bool]
 DEPTH_LIMIT = 64
@@ -51,6 +52,18 @@ class RuleTable:
         self.later = dict(later)
         self._by_class: dict[type[Op], tuple[Rule, ...]] = {}
 
+    @overload
+    def rewrite(
+        self, *matches: type[P]
+    ) -> Callable[[Callable[[Sweep, Node[P]], F]], Callable[[Sweep, Node[P]], F]]: ...
+    @overload
+    def rewrite(
+        self, *matches: Callable[[type[Op]], TypeGuard[type[P]]]
+    ) -> Callable[[Callable[[Sweep, Node[P]], F]], Callable[[Sweep, Node[P]], F]]: ...
+    @overload
+    def rewrite(
+        self, *matches: Match
+    ) -> Callable[[Callable[[Sweep, Node], F]], Callable[[Sweep, Node], F]]: ...
     def rewrite(self, *matches: Match) -> Callable[[Rule], Rule]:
         """Decorator: apply the rule to nodes of these ops, after the rules registered earlier."""
 
@@ -112,10 +125,10 @@ class Sweep:
         """The node that makes a value, None for inputs and constants."""
         return self._makers.get(value)
 
-    def made_by(self, value: int, *kinds: type[Op]) -> Node | None:
+    def made_by(self, value: int, *kinds: type[P]) -> Node[P] | None:
         """The node that makes a value if its op is of one of these classes."""
         node = self._makers.get(value)
-        return node if node is not None and node.op.op_class in kinds else None
+        return node if node is not None and node.op.op_class in kinds else None  # type: ignore[return-value]
 
     def array(self, value: int) -> Any | None:
         """The data of a constant, else None."""

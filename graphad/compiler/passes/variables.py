@@ -18,7 +18,7 @@ Values that branches only read are read before the cond, whatever its nodes may 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
@@ -30,7 +30,12 @@ from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
+from graphad.ops.control.kinds import branches, loops
 from graphad.ops.math.arithmetic import ADD
+
+if TYPE_CHECKING:
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.control.loop import Loop
 
 TABLE, AGAIN = RuleTable(), RuleTable()
 _WITHIN, _WITHIN_AGAIN = RuleTable(), RuleTable()  # of what is inside of a round
@@ -39,22 +44,22 @@ COPIED = (
 )  # the most elements that a cond outside of loops may assign: copying them costs less than a step in Python
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-@_WITHIN.rewrite(lambda kind: kind.repeats)
-def carried(s: Sweep, node: Node) -> Sequence[int] | None:
+@TABLE.rewrite(loops)
+@_WITHIN.rewrite(loops)
+def carried(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
     """A loop that carries the values of the variables that it reads and assigns."""
     return _carried(s, node, False)
 
 
-@AGAIN.rewrite(lambda kind: kind.repeats)
-@_WITHIN_AGAIN.rewrite(lambda kind: kind.repeats)
-def carried_again(s: Sweep, node: Node) -> Sequence[int] | None:
+@AGAIN.rewrite(loops)
+@_WITHIN_AGAIN.rewrite(loops)
+def carried_again(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
     """The same of a loop that may raise."""
     return _carried(s, node, True)
 
 
-def _carried(s: Sweep, node: Node, may_raise: bool) -> Sequence[int] | None:
-    op: Any = node.op
+def _carried(s: Sweep, node: Node[Loop], may_raise: bool) -> Sequence[int] | None:
+    op = node.op
     if not (op.effects & WRITES) or not _only_assigns(op, may_raise):
         return None
     within = _WITHIN_AGAIN if may_raise else _WITHIN
@@ -91,33 +96,33 @@ def _carried(s: Sweep, node: Node, may_raise: bool) -> Sequence[int] | None:
     return [*found[:n], *found[n + len(stored) :]]
 
 
-@TABLE.rewrite(lambda kind: kind.branches)
-def outside(s: Sweep, node: Node) -> Sequence[int] | None:
+@TABLE.rewrite(branches)
+def outside(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
     """A cond outside of loops that takes the values of variables, and gives those that a branch has assigned."""
     return _given(s, node, COPIED, False)
 
 
-@AGAIN.rewrite(lambda kind: kind.branches)
-def outside_again(s: Sweep, node: Node) -> Sequence[int] | None:
+@AGAIN.rewrite(branches)
+def outside_again(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
     """The same of a cond that may raise."""
     return _given(s, node, COPIED, True)
 
 
-@_WITHIN.rewrite(lambda kind: kind.branches)
-def given(s: Sweep, node: Node) -> Sequence[int] | None:
+@_WITHIN.rewrite(branches)
+def given(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
     """The same in a round."""
     return _given(s, node, None, False)
 
 
-@_WITHIN_AGAIN.rewrite(lambda kind: kind.branches)
-def given_again(s: Sweep, node: Node) -> Sequence[int] | None:
+@_WITHIN_AGAIN.rewrite(branches)
+def given_again(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
     """The same in a round that may raise."""
     return _given(s, node, None, True)
 
 
-def _given(s: Sweep, node: Node, most: int | None, may_raise: bool) -> Sequence[int] | None:
+def _given(s: Sweep, node: Node[Cond], most: int | None, may_raise: bool) -> Sequence[int] | None:
     """A cond without effects; None if it has others than reading and assigning, or may assign more than `most` elements."""
-    op: Any = node.op
+    op = node.op
     if op.depth or not op.effects & (READS | WRITES) or not _only_assigns(op, may_raise):
         return None
     within = _WITHIN_AGAIN if may_raise else _WITHIN
@@ -181,8 +186,8 @@ def _read(s: Sweep, handle: int, node: Node, graphs: Sequence[Graph], k: int) ->
     return value
 
 
-def _sets(op: Any) -> bool:
-    return op.stores or op.sets  # type: ignore[no-any-return]
+def _sets(op: Op) -> bool:
+    return op.stores or op.sets
 
 
 def _assigned(graph: Graph) -> set[int]:
@@ -190,7 +195,7 @@ def _assigned(graph: Graph) -> set[int]:
     return {node.inputs[0] for node in graph.nodes if _sets(node.op) or node.op.in_steps}
 
 
-def _store(graph: Graph, handle: int) -> Any:
+def _store(graph: Graph, handle: int) -> Op:
     node = next(n for n in graph.nodes if (_sets(n.op) or n.op.in_steps) and n.inputs[0] == handle)
     return node.op.in_steps[2] if node.op.in_steps else node.op
 
@@ -200,7 +205,7 @@ def _accepts(graph: Graph, may_raise: bool = False) -> bool:
     `may_raise`, none can raise."""
     n = len(graph.inputs)
     for node in graph.nodes:
-        op: Any = node.op
+        op = node.op
         if op.loads or _sets(op) or op.in_steps:
             handle = graph.specs[node.inputs[0]]
             value = graph.specs[node.inputs[1]] if _sets(op) else node.specs[0]
@@ -214,11 +219,8 @@ def _accepts(graph: Graph, may_raise: bool = False) -> bool:
             op.effects and not (may_raise and _only_assigns(op, True))
         ):
             return False
-        elif op.branches:
-            if not _accepts(op.then_graph, may_raise) or not _accepts(op.else_graph, may_raise):
-                return False
-        elif op.repeats:
-            if not _accepts(op.body, may_raise) or not (op.test is None or _accepts(op.test, may_raise)):
+        elif op.branches or op.repeats:
+            if not all(_accepts(inner, may_raise) for inner in sub_graphs(op)):
                 return False
         elif not may_raise and not cannot_raise(graph, node):
             return False

@@ -10,7 +10,7 @@ not negative.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,20 +23,25 @@ from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import SizeVector
+from graphad.ops.control.kinds import loops
 from graphad.ops.math.arithmetic import ADD
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+    from graphad.ops.control.loop import Loop
 
 TABLE = RuleTable()
 MOST_NUMBERS = 1 << 16  # of a counter that are a constant
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-def slices_by_counter(s: Sweep, node: Node) -> Found:
+@TABLE.rewrite(loops)
+def slices_by_counter(s: Sweep, node: Node[Loop]) -> Found:
     """Reads of an invariant at counter + constant become slices of a further stack."""
-    op: Any = node.op
+    op = node.op
     if op.test is not None or op.steps is None:
         return None
     counted = Counted(s, node)
-    walks: dict[tuple[int, Any, int], list[int]] = {}  # (invariant, first index, step) -> values of the body
+    walks: dict[tuple[int, Size, int], list[int]] = {}  # (invariant, first index, step) -> values of the body
     for read in op.body.nodes:
         if not looks_up(op.body, read) or read.inputs[0] not in op.operands.invariants:
             continue
@@ -49,10 +54,10 @@ def slices_by_counter(s: Sweep, node: Node) -> Found:
     return counted.with_stacks(stacks, list(walks.values()))
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-def known_stacks(s: Sweep, node: Node) -> Found:
+@TABLE.rewrite(loops)
+def known_stacks(s: Sweep, node: Node[Loop]) -> Found:
     """A stack of one number, or of the counter's values, is known before the loop."""
-    op: Any = node.op
+    op = node.op
     if not op.n_ys or not is_counted(s, node):
         return None
     counted, known = Counted(s, node), {}
@@ -71,7 +76,7 @@ def known_stacks(s: Sweep, node: Node) -> Found:
     return [made[k] for k in range(op.n_outputs)]
 
 
-def _numbers(s: Sweep, start: Any, step: int, steps: Any, spec: TensorSpec) -> int:
+def _numbers(s: Sweep, start: Size, step: int, steps: Size, spec: TensorSpec) -> int:
     """The stack of a counter: start, start + step, ..., with the shape and dtype of a value of the body."""
     dims, dtype = (steps, *(spec.dims or ())), spec.dtype
     if type(start) is type(steps) is int and steps <= MOST_NUMBERS:
@@ -84,7 +89,7 @@ def _numbers(s: Sweep, start: Any, step: int, steps: Any, spec: TensorSpec) -> i
     return numbers if len(dims) == 1 else s.bind(Reshape(dims), numbers)
 
 
-def _without(s: Sweep, op: Any, inputs: Sequence[int], dropped: Collection[int]) -> dict[int, int]:
+def _without(s: Sweep, op: Loop, inputs: Sequence[int], dropped: Collection[int]) -> dict[int, int]:
     """The values of a loop's outputs by number, without some that nothing needs."""
     left, places, kept = op.pruned([k not in dropped for k in range(op.n_outputs)])
     return dict(zip(kept, s.bind(left, *[inputs[k] for k in places]), strict=True))

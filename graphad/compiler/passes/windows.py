@@ -10,13 +10,14 @@ the others are carried to the next step. What a step writes into a row, or adds 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.compiler.passes.counters import Counted, in_range, is_counted, row_access, walked
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.row_access import PUTS, SPREADS
+from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add
@@ -26,7 +27,12 @@ from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import Slice
+from graphad.ops.control.kinds import loops
 from graphad.ops.math.arithmetic import ADD
+
+if TYPE_CHECKING:
+    from graphad.core.dims import Size
+    from graphad.ops.control.loop import Loop
 
 TABLE = RuleTable()
 MOST_ROWS = 8  # of a window
@@ -43,7 +49,7 @@ class _Touch(Record):
     """
 
     buffer: int
-    start: Any = 0
+    start: Size = 0
     row: int = -1
     added: Any = None
 
@@ -64,38 +70,40 @@ class _Window(Record):
       touches: By the node's first output.
       skipped: Nodes that only put rows among zeros, by their output.
       adds: Whether a step adds to rows. It adds zeros to all others then, which makes 0 of -0.
+      steps: How many steps there are.
     """
 
     number: int
     step: int
     forward: int
-    first: Any
+    first: Size
     size: int
     touches: dict[int, _Touch]
     skipped: frozenset[int]
     adds: bool
+    steps: Size
 
-    def cell(self, start: Any) -> int:
+    def cell(self, start: Size) -> int:
         return int((start - self.first) * self.forward)
 
 
-@TABLE.rewrite(lambda kind: kind.repeats)
-def buffers_become_windows(s: Sweep, node: Node) -> Found:
+@TABLE.rewrite(loops)
+def buffers_become_windows(s: Sweep, node: Node[Loop]) -> Found:
     """A carry of which each step touches only rows at counter + constant becomes a window."""
-    if not is_counted(s, node):
+    steps = node.op.steps
+    if steps is None or not is_counted(s, node):
         return None
-    op: Any = node.op
     counted = Counted(s, node)
-    for k in op.operands.carries:
-        window = _window(s, node, counted, k)
+    for k in node.op.operands.carries:
+        window = _window(s, node, counted, k, steps)
         if window is not None:
             return _windowed(s, node, window)
     return None
 
 
-def _window(s: Sweep, node: Node, counted: Counted, k: int) -> _Window | None:
+def _window(s: Sweep, node: Node[Loop], counted: Counted, k: int, steps: Size) -> _Window | None:
     """The window of carry k; None if a step does anything else with it than touch such rows."""
-    op: Any = node.op
+    op = node.op
     spec = counted.body.specs[k]
     dims = s.spec(node.inputs[k + 1]).dims
     if spec.is_handle or not dims or dims != spec.dims:
@@ -107,7 +115,7 @@ def _window(s: Sweep, node: Node, counted: Counted, k: int) -> _Window | None:
     ((_, step), *others) = places
     if step not in (1, -1) or any(other != step for _, other in others):
         return None
-    if not all(in_range(*place, op.steps, dims) for place in places):
+    if not all(in_range(*place, steps, dims) for place in places):
         return None
     forward = -step if op.reverse else step
     away = [(start - places[0][0]) * forward for start, _ in places]
@@ -118,12 +126,12 @@ def _window(s: Sweep, node: Node, counted: Counted, k: int) -> _Window | None:
     if size > MOST_ROWS:
         return None
     adds = any(touch.added is not None for touch in touches.values())
-    return _Window(k, step, forward, first, size, touches, skipped, adds)
+    return _Window(k, step, forward, first, size, touches, skipped, adds, steps)
 
 
 def _touches(
     counted: Counted, k: int
-) -> tuple[list[tuple[Any, int]], dict[int, _Touch], frozenset[int]] | None:
+) -> tuple[list[tuple[Size, int]], dict[int, _Touch], frozenset[int]] | None:
     """The rows that a step touches of carry k, the accesses, and the nodes that only serve them; None if there are other uses,
     or if it changes none.
     """
@@ -132,7 +140,7 @@ def _touches(
     for inner in body.nodes:
         for value in inner.inputs:
             readers.setdefault(value, []).append(inner)
-    places: list[tuple[Any, int]] = []
+    places: list[tuple[Size, int]] = []
     touches: dict[int, _Touch] = {}
     skipped = set[int]()
     buffer, last = k, body.outputs[k]
@@ -161,14 +169,14 @@ def _touches(
 
 def _touch(
     counted: Counted, readers: dict[int, list[Node]], node: Node, buffer: int, k: int
-) -> tuple[list[tuple[Any, int]], _Touch, set[int]] | None:
+) -> tuple[list[tuple[Size, int]], _Touch, set[int]] | None:
     """(rows, access, nodes that only serve it) if a node touches rows of the buffer and does nothing else with it."""
     body = counted.body
     dims = body.specs[k].dims or ()
     if node.inputs.count(buffer) != 1:
         return None
     if node.op == ADD:
-        places: list[tuple[Any, int]] = []
+        places: list[tuple[Size, int]] = []
         served = set[int]()
         added = _added(counted, readers, sum(node.inputs) - buffer, dims, places, served)
         return None if added is None else (places, _Touch(buffer, added=added), served)
@@ -190,7 +198,7 @@ def _added(
     readers: dict[int, list[Node]],
     value: int,
     dims: Sequence[Any],
-    places: list[tuple[Any, int]],
+    places: list[tuple[Size, int]],
     served: set[int],
 ) -> Any:
     """What a sum of rows among zeros adds to which rows, see `_Touch`; None if the value is anything else.
@@ -220,10 +228,10 @@ def _added(
     return place[0], maker.inputs[access.row]
 
 
-def _windowed(s: Sweep, node: Node, window: _Window) -> Found:
+def _windowed(s: Sweep, node: Node[Loop], window: _Window) -> Found:
     """The results of the loop with a window instead of a buffer."""
-    op: Any = node.op
-    k, n, held = window.number, op.n_carry, window.size - 1
+    op = node.op
+    k, n, held, steps = window.number, op.n_carry, window.size - 1, window.steps
     buffer = node.inputs[k + 1]
     spec = s.spec(buffer)
     number = s.number(buffer)
@@ -243,7 +251,7 @@ def _windowed(s: Sweep, node: Node, window: _Window) -> Found:
         n_xs=op.n_xs + enters,
         uniform=op.uniform if op.uniform < 0 else op.uniform + 1,
     )
-    last_slice = op.steps - 1
+    last_slice = steps - 1
     first = window.first + window.step * last_slice if op.reverse else window.first  # of the first step
     limit, *rest = node.inputs
     inputs = [
@@ -253,7 +261,7 @@ def _windowed(s: Sweep, node: Node, window: _Window) -> Found:
         *rest[n:],
     ]
     if enters:
-        inputs.append(walked(s, buffer, window.first + window.forward * held, window.step, op.steps))
+        inputs.append(walked(s, buffer, window.first + window.forward * held, window.step, steps))
     made, kept, _ = made.pruned([True] * made.n_outputs)  # without invariants that nothing reads any more
     outputs = s.bind(made, *[inputs[i] for i in kept])
     left = [made.results.carries[n - 1 + j] for j in range(held)]
@@ -262,17 +270,17 @@ def _windowed(s: Sweep, node: Node, window: _Window) -> Found:
     if window.step < 0:
         rows = walked(s, rows, last_slice, -1, op.steps)
     pieces = [rows, *[s.bind(Reshape((1, *(spec.dims or ())[1:])), outputs[i]) for i in left]]
-    after = first + window.forward * (op.steps - 1 + held)
+    after = first + window.forward * (steps - 1 + held)
     low = first if window.forward > 0 else after
     if window.forward < 0:
         pieces.reverse()
-    final = _joined(s, buffer, low, op.steps + held, pieces)
+    final = _joined(s, buffer, low, steps + held, pieces)
     results = [*outputs[: n - 1], *outputs[count : count + 1 + stacks], *outputs[count + 2 + stacks :]]
     results.insert(k, final)
     return results
 
 
-def _body(op: Any, window: _Window, number: Any) -> tuple[Graph, bool]:
+def _body(op: Loop, window: _Window, number: Any) -> tuple[Graph, bool]:
     """The body with a window: its rows that stay are carries behind the others, the row that leaves it is a further slice; and
     whether a row of the first buffer enters, as the last slice.
 
@@ -284,7 +292,7 @@ def _body(op: Any, window: _Window, number: Any) -> tuple[Graph, bool]:
     body, k, n = op.body, window.number, op.n_carry
     builder = GraphBuilder()
     known: list[int] = [builder.add_input(spec) for spec in body.inputs]
-    dims = body.inputs[k].dims[1:]
+    dims = ranked(body.inputs[k].dims)[1:]
     row_spec = TensorSpec.of(dims, body.inputs[k].dtype)
     held = [builder.add_input(row_spec) for _ in range(window.size - 1)]
     known += [builder.add_constant(array) for array in body.constants]
@@ -338,14 +346,14 @@ def _body(op: Any, window: _Window, number: Any) -> tuple[Graph, bool]:
     return builder.finish(outputs, body.name, order)[0], enters
 
 
-def _row(s: Sweep, x: int, number: Any) -> int:
+def _row(s: Sweep, x: int, number: Size) -> int:
     """x[number]."""
     dims = s.spec(x).dims or ()
     part = s.bind(Slice((number, *[0] * (len(dims) - 1)), (1,) * len(dims), (1, *dims[1:])), x)
     return s.bind(Reshape(tuple(dims[1:])), part)
 
 
-def _joined(s: Sweep, x: int, low: Any, count: Any, pieces: list[int]) -> int:
+def _joined(s: Sweep, x: int, low: Size, count: Size, pieces: list[int]) -> int:
     """x with `pieces`, together `count` rows, in place of its rows from `low` on."""
     dims = s.spec(x).dims or ()
     starts, ones = [0] * (len(dims) - 1), (1,) * len(dims)

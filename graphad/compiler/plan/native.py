@@ -20,6 +20,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
+from graphad.compiler.plan.measured import add_patched, cuts, rooms, sizes_of
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -27,6 +28,7 @@ from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
     COPIED,
+    CUT,
     FRESH,
     GROWN,
     INPUT,
@@ -61,7 +63,7 @@ class Bound:
 
     def __init__(self, schedule: Schedule, numbers: Mapping[str, int], address: Address) -> None:
         self.schedule = schedule
-        self.numbers = dict(numbers)
+        self.numbers = rooms(schedule.partition.rooms, numbers)
         self._address = address
         self.partition = schedule.partition
         self.backend = schedule.partition.backend
@@ -78,6 +80,8 @@ class Bound:
         self.work = 0.0
         self.regions = 0
         self._is_guarded = bool(written(self.graph))
+        self._found: dict[str, int] = {}  # arena offsets of sizes that the run finds and results have
+        self._cut = [root for root, kind in schedule.storage.items() if kind == CUT]
         self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
         self._scalar_segment = self._segments_of_scalars()
         self._grows = self._segments_that_grow()
@@ -151,23 +155,24 @@ class Bound:
     def _image(self, segment: Segment) -> Any:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
-        again = self.schedule.is_made_again
-        scope = Scope(
-            self.partition, self.numbers, self._address, self._keep, is_shared=True, is_made_again=again
-        )
+        again, part, has_sizes = self.schedule.is_made_again, self.partition, bool(self.partition.rooms)
+        scope = Scope(part, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again)
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)
         last = {}
         for unit in segment.units:
             for value in unit.writes:
-                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED):
-                    kept = self.schedule.storage[value] in (SCALAR, COPIED)
+                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED, CUT):
+                    kept = self.schedule.storage[value] in (SCALAR, COPIED, CUT)
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
         lives = scope.lives(segment.units, last, segment.first)
         lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
-        offsets, total = buffers.place([life for _, life in lives])
-        for (value, life), offset in zip(lives, offsets, strict=True):
+        sizes = sizes_of(part)
+        words = [buffers.Life(8, segment.first, end)] * len(sizes)
+        offsets, total = buffers.place([*[life for _, life in lives], *words])
+        self._found = dict(zip(sizes, offsets[len(lives) :], strict=True))
+        for (value, life), offset in zip(lives, offsets, strict=False):
             scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
             if value not in segment.stacks:
                 self.places[value] = offset
@@ -175,8 +180,9 @@ class Bound:
                 self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
-        work = 0.0
-        for at, unit in enumerate(segment.units, segment.first):
+        scope.found = self._found
+        work = add_patched(builder, scope, segment.units, segment.first) if has_sizes else 0.0
+        for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
             self.regions += append(builder, scope, unit, found)
@@ -213,6 +219,8 @@ class Bound:
         for number, root in self._cells:
             out.append(self._passing(instances[number], root, self._cells[number, root], natives[number]))
         out += [instances[number].trim for number in self._grows]
+        out += [instances[0].words_at(offset, 1) for offset in self._found.values()]
+        out += [instances[0].part(self.places[root], self._bytes(root)) for root in self._cut]
         return out[0] if len(out) == 1 else tuple(out)
 
     def _passing(self, instance: Any, root: int, offset: int, segment: Segment) -> Any:
@@ -234,6 +242,8 @@ class Bound:
             *[f"s{root}" for root in self._scalars],
             *[f"pass{number}_{root}" for number, root in self._cells],
             *[f"trim{number}" for number in self._grows],
+            *[f"size{k}" for k in range(len(self._found))],
+            *[f"part{root}" for root in self._cut],
         ]
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
@@ -274,6 +284,7 @@ class Bound:
         body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
+        body += cuts(partition, self._cut, list(self._found), self.numbers, names)
         body += self._trimmed()
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
@@ -506,6 +517,8 @@ class Bound:
         earlier = [self._root(v) for v in self.partition.outputs[:k]]
         if kind == SCALAR:
             return f"r{root}"
+        if kind == CUT:
+            return f"cut{k}"
         name = self._value(value, site or Site(value, (), ()))
         is_scalar = site is not None and not site.shape
         if kind in (FRESH, COPIED) and root not in earlier:

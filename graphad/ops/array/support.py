@@ -94,6 +94,14 @@ INTEGERS = frozenset({int})
 
 def static_array(x: object) -> Any:
     """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
+    try:
+        return _static_array(x)
+    except RecursionError:
+        lift(x)  # says that it is too deep
+        raise
+
+
+def _static_array(x: object) -> Any:
     if stands_for_tensor(x):
         value = known_value(lift(x))
         return None if value is None else np.asarray(value)
@@ -102,7 +110,7 @@ def static_array(x: object) -> Any:
             return array_of(x)
         if x and all(type(item) is list and item and INTEGERS.issuperset(map(type, item)) for item in x):
             return array_of(x)
-        items = [static_array(item) for item in x]
+        items = [_static_array(item) for item in x]
         if any(item is None for item in items):
             return None
         return array_of(items) if items else np.zeros((0,), np.int32)

@@ -227,7 +227,7 @@ class Loop(Structured):
             return (*self.outputs.carries(outputs), lift(np.int32(steps)), *self.outputs.ys(outputs))
         return outputs
 
-    def pruned(self, used: Sequence[bool]) -> Any:
+    def pruned(self, used: Sequence[bool]) -> tuple[Loop, list[int], list[int]]:
         """The op without unused outputs and the inputs only they need; see `compiler.passes.dead`."""
         operands, results = self.operands, self.body.outputs
         ys = [k for k, use in enumerate(self.outputs.ys(used)) if use]

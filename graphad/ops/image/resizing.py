@@ -42,12 +42,12 @@ from graphad.ops.linalg import einsum
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.arithmetic import divide_no_nan, square
+from graphad.ops.math.cardinal_sine import sinc
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import exp
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.rounding import floor, rint
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
-from graphad.ops.math.sinc import sinc
 
 _FEW = 4  # channels that leave half of a vector or more empty
 _STEPS = 1024  # TensorFlow's table of "bicubic" weights has so many steps between two pixels

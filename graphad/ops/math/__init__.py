@@ -3,7 +3,7 @@
 The modules by subject:
 
     elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
-                          complexes, cast, sinc, digits, exactly
+                          complexes, cast, cardinal_sine, digits, exactly
     comparing             compare, select
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
@@ -12,8 +12,7 @@ The modules by subject:
     composed              composed, polynomial, fake_quantisation
 """
 
-import graphad.ops.math.cast  # before the functions of the same names are bound
-import graphad.ops.math.sinc
+import graphad.ops.math.cast  # before the function of the same name is bound
 from graphad.core.late import attach
 
 __getattr__, __dir__ = attach(__name__)

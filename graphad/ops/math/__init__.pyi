@@ -19,6 +19,7 @@ from graphad.ops.math.bessel import bessel_i0 as bessel_i0
 from graphad.ops.math.bessel import bessel_i0e as bessel_i0e
 from graphad.ops.math.bessel import bessel_i1 as bessel_i1
 from graphad.ops.math.bessel import bessel_i1e as bessel_i1e
+from graphad.ops.math.cardinal_sine import sinc as sinc
 from graphad.ops.math.cast import bitcast as bitcast
 from graphad.ops.math.cast import cast as cast
 from graphad.ops.math.cast import saturate_cast as saturate_cast
@@ -122,7 +123,6 @@ from graphad.ops.math.select import clip_by_value as clip_by_value
 from graphad.ops.math.select import maximum as maximum
 from graphad.ops.math.select import minimum as minimum
 from graphad.ops.math.select import where as where
-from graphad.ops.math.sinc import sinc as sinc
 from graphad.ops.math.special import erf as erf
 from graphad.ops.math.special import erfc as erfc
 from graphad.ops.math.special import erfinv as erfinv

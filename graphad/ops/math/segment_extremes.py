@@ -204,7 +204,9 @@ class UnsortedSegmentProd(_Combined):
         return self.spread(g, ids) * conjugate(bind(SegmentOthers(self.batch_dims), data, ids)), None
 
 
-def _unsorted(op_class: Any, data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike) -> Any:
+def _unsorted(
+    op_class: type[_Combined], data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike
+) -> Tensor:
     name = op_class.name
     x, ids = lift(data), index_tensor(name, segment_ids, "segment_ids")
     count, given = requested_size(name, num_segments, "num_segments")
@@ -227,7 +229,7 @@ def unsorted_segment_max(
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
-    y: Tensor = _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)
+    y = _unsorted(UnsortedSegmentMax, data, segment_ids, num_segments)
     return maximum(y, scalar_like(y.dtype.min, y)) if y.dtype.is_floating else y
 
 
@@ -247,7 +249,7 @@ def unsorted_segment_min(
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
-    y: Tensor = _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)
+    y = _unsorted(UnsortedSegmentMin, data, segment_ids, num_segments)
     return minimum(y, scalar_like(y.dtype.max, y)) if y.dtype.is_floating else y
 
 
@@ -268,17 +270,16 @@ def unsorted_segment_prod(
     Returns: Tensor [num_segments, *data.shape[rank of segment_ids:]] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): an id is not below `num_segments`, or the shapes do not fit.
     """
-    return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)  # type: ignore[no-any-return]
+    return _unsorted(UnsortedSegmentProd, data, segment_ids, num_segments)
 
 
-def _sorted(op_class: object, caller: str, data: TensorLike, segment_ids: TensorLike) -> Any:
+def _extreme(op_class: type[_Combined], caller: str, data: TensorLike, segment_ids: TensorLike) -> Tensor:
+    """The extremes of sorted segments, 0 where one has no members."""
     ids, count = sorted_segments(caller, segment_ids)
     y = _unsorted(op_class, data, ids, count)
     known = static_array(ids)
     if known is not None and known.size and not known[0] and (np.diff(known) <= 1).all():
         return y  # each has members
-    if op_class is UnsortedSegmentProd:
-        return y
     return where(members_of(y, ids, count) > 0, y, zeros_like(y))
 
 
@@ -293,7 +294,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     Returns: Tensor [last id + 1, ...] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
-    return _sorted(UnsortedSegmentMax, "segment_max", data, segment_ids)  # type: ignore[no-any-return]
+    return _extreme(UnsortedSegmentMax, "segment_max", data, segment_ids)
 
 
 @blaming
@@ -307,7 +308,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     Returns: Tensor [last id + 1, ...] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
-    return _sorted(UnsortedSegmentMin, "segment_min", data, segment_ids)  # type: ignore[no-any-return]
+    return _extreme(UnsortedSegmentMin, "segment_min", data, segment_ids)
 
 
 @blaming
@@ -321,7 +322,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     Returns: Tensor [last id + 1, ...] of the same dtype.
     Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
-    return _sorted(UnsortedSegmentProd, "segment_prod", data, segment_ids)  # type: ignore[no-any-return]
+    return _unsorted(UnsortedSegmentProd, data, *sorted_segments("segment_prod", segment_ids))
 
 
 __all__ = [

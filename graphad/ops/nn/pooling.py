@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -50,8 +50,12 @@ P = TypeVar("P", bound="Pool")
 
 
 class Pool(w.Windowed):
-    """The base of the pooling ops: every input is an image, or a result, with the batch first."""
+    """The base of the pooling ops: every input is an image, or a result, with the batch first.
 
+    Class attributes: pads_anywhere, whether its public functions take another padding than "SAME" and "VALID".
+    """
+
+    pads_anywhere: ClassVar[bool] = False
     takes_symbols = False
     window: tuple[Positive, ...]
 
@@ -154,6 +158,7 @@ class MaxPool(Pool):
 
     name = "max_pool"
     title = "max_pool{}d"
+    pads_anywhere = True
     keeps = (True, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]

@@ -20,12 +20,12 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.nn import arguments
-from graphad.ops.nn.pooling import AvgPool, MaxPool, MaxPoolPick
+from graphad.ops.nn.pooling import AvgPool, MaxPool, MaxPoolPick, Pool
 
 
 def _pool(
     op: str,
-    kind: Any,
+    kind: type[Pool],
     x: Tensor,
     rank: int,
     window: object,
@@ -35,7 +35,7 @@ def _pool(
     dilations: object = None,
 ) -> Tensor:
     first = arguments.channels_first(op, data_format, rank)
-    pads = arguments.padding_of(op, padding, rank, kind is MaxPool, first)
+    pads = arguments.padding_of(op, padding, rank, kind.pads_anywhere, first)
     window = arguments.per_axis(op, "ksize", window, rank, first)
     steps, apart = (
         arguments.per_axis(op, name, value, rank, first)
@@ -279,7 +279,13 @@ def max_pool_with_argmax(
 
 
 def _by_rank(
-    op: str, kind: object, x: Tensor, ksize: object, strides: object, padding: object, data_format: str | None
+    op: str,
+    kind: type[Pool],
+    x: Tensor,
+    ksize: object,
+    strides: object,
+    padding: object,
+    data_format: str | None,
 ) -> Tensor:
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of input must be known; use {op}1d, {op}2d or {op}3d.")

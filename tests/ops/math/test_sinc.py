@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.ops.math.sinc import Sinc
+from graphad.ops.math.cardinal_sine import Sinc
 
 POINTS = (0.0, 5e-324, 1e-300, 1e-12, 1e-5, 1e-3, 0.1, 0.3, 0.5, 1.0, 1.25, 2.0, 2.4, 3.5, 10.0, 17.3, 40.7)
 

@@ -101,6 +101,14 @@ def test_other_functions_of_tensorflow_1() -> None:
     np.testing.assert_array_equal(v1.sparse_to_dense([0, 2], [4], 1), [1, 0, 1, 0])
     dense = v1.sparse_to_dense([[0, 1], [1, 0]], [2, 2], [5.0, 6.0], -1.0)
     np.testing.assert_array_equal(dense, [[-1, 5], [6, -1]])
+    for places, sizes in (([2, 0], [4]), ([1, 1], [4]), ([[0, 1], [0, 1]], [2, 2])):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="not in row-major order, or one is repeated"
+        ):
+            v1.sparse_to_dense(places, sizes, 1)
+    np.testing.assert_array_equal(
+        v1.sparse_to_dense([2, 0], [4], [1, 2], validate_indices=False), [2, 0, 1, 0]
+    )
     x = tf.constant([[3.0, 4.0], [0.0, 12.0]])
     np.testing.assert_allclose(v1.clip_by_average_norm(x, 1.0), x * 4 / 13, rtol=1e-6)
     np.testing.assert_array_equal(v1.clip_by_average_norm(x, 100.0), x)
