@@ -43,16 +43,17 @@ def _broadcast_gradient_args(s0: TensorLike, s1: TensorLike) -> tuple[Tensor, Te
     """The axes along which the gradients by operands of these shapes are summed up; none for equal shapes."""
     shapes = lift(s0), lift(s1)
     rank = array.size(broadcast_dynamic_shape(*shapes))
-    sizes = [array.concat([array.ones(array.stack([rank - array.size(s)]), s.dtype), s], 0) for s in shapes]
+    first, second = (
+        array.concat([array.ones(array.stack([rank - array.size(s)]), s.dtype), s], 0) for s in shapes
+    )
     is_equal = math.logical_and(
-        math.equal(array.size(shapes[0]), array.size(shapes[1])),
-        math.reduce_all(math.equal(sizes[0], sizes[1])),
+        math.equal(array.size(shapes[0]), array.size(shapes[1])), math.reduce_all(math.equal(first, second))
     )
     r0, r1 = (
         math.cast(
             math.where(math.logical_and(math.equal(size, 1), math.logical_not(is_equal)))[:, 0], s.dtype
         )
-        for size, s in zip(sizes, shapes, strict=True)
+        for size, s in zip((first, second), shapes, strict=True)
     )
     return r0, r1
 

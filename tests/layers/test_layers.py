@@ -552,6 +552,8 @@ def test_weights_that_are_no_floats_begin_with_zeros():
     np.testing.assert_array_equal(layer.add_weight((2,), dtype="int32"), [0, 0])
     np.testing.assert_array_equal(layer.add_weight((2,), dtype="bool"), [False, False])
     assert np.any(layer.add_weight((2,)).numpy())
+    mean = tf.VariableAggregation.MEAN
+    assert layer.add_weight((2,), initializer="ones", aggregation=mean).numpy().tolist() == [1.0, 1.0]
     assert (layer.compute_dtype, layer.variable_dtype) == ("float32", "float32")
 
 

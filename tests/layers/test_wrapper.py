@@ -18,7 +18,7 @@ class _Doubled(tf.keras.layers.Wrapper):
 def test_the_layer_inside_is_built_with_its_wrapper_and_gives_it_its_weights() -> None:
     inner = tf.keras.layers.Dense(3, name="inner")
     outer = _Doubled(inner, name="outer")
-    outer.build((None, 2))
+    outer.build(tf.TensorShape([None, 2]))
     assert inner.built and outer.built and outer.name == "outer"
     assert [w.shape for w in outer.trainable_variables] == [(2, 3), (3,)]
     np.testing.assert_allclose(outer(tf.ones([1, 2])), 2.0 * inner(tf.ones([1, 2])))
@@ -26,7 +26,7 @@ def test_the_layer_inside_is_built_with_its_wrapper_and_gives_it_its_weights() -
 
 def test_a_layer_that_is_built_keeps_its_weights() -> None:
     inner = tf.keras.layers.Dense(3)
-    inner.build((None, 2))
+    inner.build(tf.TensorShape([None, 2]))
     kernel = inner.kernel
     _Doubled(inner)(tf.ones([1, 2]))
     assert inner.kernel is kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import graphad as tf
 
 X = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
-CALLS = {
+CALLS: dict[str, Callable[[Any], Any]] = {
     "mean": lambda x: np.mean(x, 0),
     "sqrt": lambda x: np.sqrt(x),
     "maximum": lambda x: np.maximum(x, 2.0),
