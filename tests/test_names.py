@@ -338,7 +338,8 @@ def test_graphad_is_imported_without_the_packages_of_its_extras() -> None:
         ("graphad.compat.v2.math", "graphad.math"),
         ("graphad.compat.v2.keras.layers", "graphad.keras.layers"),
         ("graphad.compat.v1.nn", "graphad.compat.v1.nn"),
-        ("graphad.compat.v1.random", "graphad.random"),
+        ("graphad.compat.v1.bitwise", "graphad.bitwise"),
+        ("graphad.compat.v1.random", "graphad.compat.v1.random"),
     ],
 )
 def test_namespaces_are_imported_through_compat(older, name):

@@ -419,3 +419,19 @@ def test_the_default_graph_says_which_function_is_traced():
     assert not outside.building_function and len({outside, tf.compat.v1.get_default_graph()}) == 1
     with pytest.raises(AttributeError, match="get_operations: there is no graph of operations to look at"):
         outside.get_operations()
+
+
+def test_random_functions_of_tensorflow_1_take_their_arguments_in_its_order() -> None:
+    older = tf.compat.v1.random
+    assert (
+        older.poisson([1.0, 2.0, 3.0], [2]).shape
+        == tf.compat.v1.random_poisson([1.0, 2.0, 3.0], [2]).shape
+        == [2, 3]
+    )
+    assert older.set_random_seed is tf.compat.v1.set_random_seed
+    assert (
+        older.multinomial([[0.0, 0.0]], 4).shape
+        == older.stateless_multinomial([[0.0, 0.0]], 4, [1, 2]).shape
+        == [1, 4]
+    )
+    assert older.normal is tf.random.normal

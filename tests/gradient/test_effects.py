@@ -39,6 +39,19 @@ def test_print_shows_values_in_tensorflows_form(capsys):
     ]
 
 
+def test_print_shows_sparse_tensors_by_their_parts(capsys):
+    x = tf.sparse.from_dense([[0, 1], [2, 0]])
+
+    @tf.function
+    def shown(x):
+        tf.print("x", x, {"k": [x, 3]}, output_stream=sys.stdout)
+
+    shown(x)
+    tf.print("x", x, {"k": [x, 3]}, output_stream=sys.stdout)
+    parts = "SparseTensor(indices=[[0 1]\n [1 0]], values=[1 2], shape=[2 2])"
+    assert capsys.readouterr().out == 2 * f"x {parts} {{'k': [{parts}, 3]}}\n"
+
+
 def test_print_in_a_function_happens_at_run_time_in_order(capsys):
     v = tf.Variable(1.0)
 

@@ -127,7 +127,6 @@ from graphad import pow as pow
 from graphad import print as print
 from graphad import py_function as py_function
 from graphad import quantization as quantization
-from graphad import random as random
 from graphad import random_index_shuffle as random_index_shuffle
 from graphad import range as range
 from graphad import rank as rank
@@ -200,6 +199,7 @@ from graphad.compat.v1 import logging as logging
 from graphad.compat.v1 import losses as losses
 from graphad.compat.v1 import math as math
 from graphad.compat.v1 import nn as nn
+from graphad.compat.v1 import random as random
 from graphad.compat.v1 import train as train
 from graphad.core.dimension import Dimension as Dimension
 from graphad.core.dimension import dimension_at_index as dimension_at_index

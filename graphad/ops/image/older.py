@@ -137,7 +137,8 @@ def _by(method: int, name: str, images: TensorLike, size: TensorLike, corners: b
         )
     if centers:
         return resizing.resize(images, size, name)
-    return resize(images, size, method, corners)
+    x = resize(images, size, method, corners)
+    return x if method == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)
 
 
 def resize_bilinear(
@@ -147,7 +148,7 @@ def resize_bilinear(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """`resize` by "bilinear"; with `half_pixel_centers` as in TensorFlow 2."""
+    """`resize` by "bilinear", always of float32; with `half_pixel_centers` as in TensorFlow 2."""
     return _by(ResizeMethod.BILINEAR, "bilinear", images, size, align_corners, half_pixel_centers)
 
 
@@ -169,12 +170,12 @@ def resize_bicubic(
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
-    """`resize` by "bicubic"; with `half_pixel_centers` as in TensorFlow 2."""
+    """`resize` by "bicubic", always of float32; with `half_pixel_centers` as in TensorFlow 2."""
     return _by(ResizeMethod.BICUBIC, "bicubic", images, size, align_corners, half_pixel_centers)
 
 
 def resize_area(
     images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
 ) -> Tensor:
-    """`resize` by "area"."""
-    return resize(images, size, ResizeMethod.AREA, align_corners)
+    """`resize` by "area", always of float32."""
+    return _by(ResizeMethod.AREA, "area", images, size, align_corners, False)

@@ -49,6 +49,7 @@ from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.rounding import floor, rint
 from graphad.ops.math.select import clip_by_value, maximum, minimum, where
 
+_SMOOTHING = ("gaussian", "mitchellcubic")  # methods that change an image whose size stays the same
 _FEW = 4  # channels that leave half of a vector or more empty
 _STEPS = 1024  # TensorFlow's table of "bicubic" weights has so many steps between two pixels
 
@@ -200,7 +201,7 @@ def resize(
       method: "bilinear", "bicubic", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "area" or "nearest".
       preserve_aspect_ratio: Whether the new size is the largest of the old form that fits into `size`.
       antialias: Whether to widen the kernels to the size of a new pixel when shrinking; ignored for "nearest" and "area".
-    Returns: float32 tensor; of the images' dtype for "nearest", and where nothing changes.
+    Returns: float32 tensor; of the images' dtype for "nearest".
     Raises: InvalidArgumentError (a ValueError): the rank of `images`, `size` or `method` is not one of these.
     Source: "bicubic": Keys, Cubic convolution interpolation for digital image processing, 1981; "mitchellcubic": Mitchell
       and Netravali, Reconstruction filters in computer graphics, 1988; "lanczos3" and "lanczos5": Duchon, Lanczos filtering
@@ -215,9 +216,9 @@ def resize(
         )
     if preserve_aspect_ratio:
         new = of_the_form(old, new)
-    if is_known(*new, *old) and new == old:
-        return x
     x = x if method == ResizeMethod.NEAREST_NEIGHBOR else cast(x, float32)
+    if is_known(*new, *old) and new == old and method not in _SMOOTHING:
+        return x
     return resized(x, new, method, antialias)
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
+from graphad.core.dimension import Dimension
 from graphad.core.dtypes import DType, as_dtype, int32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, UndefinedResultError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
@@ -91,14 +92,14 @@ class Shaped(MadeOf):
         return TensorShape(self.dims[:-2])
 
     @property
-    def domain_dimension(self) -> Any:
+    def domain_dimension(self) -> Dimension:
         """The number of columns, n."""
-        return self.dims[-1]
+        return Dimension(self.dims[-1])
 
     @property
-    def range_dimension(self) -> Any:
+    def range_dimension(self) -> Dimension:
         """The number of rows, m."""
-        return self.dims[-2]
+        return Dimension(self.dims[-2])
 
     @property
     def tensor_rank(self) -> int:

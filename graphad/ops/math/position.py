@@ -114,14 +114,17 @@ class ArgMin(_Position):
 
 
 def argmax(
-    input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
+    input: TensorLike,
+    axis: AxisLike = None,
+    output_type: DTypeLike | None = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """The index of the largest element along an axis, the first one at a tie; NaN is ignored. No gradient.
 
     Args:
       input: Tensor [..., n, ...] of a real dtype or bool.
       axis: The axis, 0 by default.
-      output_type: int32 or int64.
+      output_type: int32 or int64; None is int64.
     Returns: Tensor of `output_type` without that axis.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
       is not an integer.
@@ -133,14 +136,17 @@ def argmax(
 
 
 def argmin(
-    input: TensorLike, axis: AxisLike = None, output_type: DTypeLike = dtypes.int64, name: str | None = None
+    input: TensorLike,
+    axis: AxisLike = None,
+    output_type: DTypeLike | None = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """The index of the smallest element along an axis, the first one at a tie; NaN is ignored. No gradient.
 
     Args:
       input: Tensor [..., n, ...] of a real dtype or bool.
       axis: The axis, 0 by default.
-      output_type: int32 or int64.
+      output_type: int32 or int64; None is int64.
     Returns: Tensor of `output_type` without that axis.
     Raises: InvalidArgumentError (a ValueError): the axis is out of range or has size 0; DTypeError (a TypeError): `output_type`
       is not an integer.
@@ -153,6 +159,7 @@ def argmin(
 
 def _position(op_class: type[_Position], input: object, axis: object, output_type: object) -> Tensor:
     x = lift(input)
-    dtype = require_kind_of(op_class.name, dtypes.as_dtype(output_type), INTEGER, "output_type")
+    wanted = dtypes.int64 if output_type is None else dtypes.as_dtype(output_type)
+    dtype = require_kind_of(op_class.name, wanted, INTEGER, "output_type")
     number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
     return bind(op_class(number, dtype), x)

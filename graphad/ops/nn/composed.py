@@ -19,7 +19,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.transpose import transpose
-from graphad.ops.math.arithmetic import square
+from graphad.ops.math.arithmetic import divide_no_nan, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_finite
 from graphad.ops.math.exponential import exp, log, softplus
@@ -230,15 +230,15 @@ def weighted_moments(
       axes: The axis or axes of the means, a list.
       frequency_weights: The weights of the elements, which broadcast with `x`.
       keepdims: Keep the axes with size 1.
-    Returns: (mean, variance), both without these axes, of the same dtype.
+    Returns: (mean, variance), both without these axes, of the same dtype; 0 where the weights sum to 0.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range, or shapes that do not broadcast.
     """
     x = lift(x)
     weights = cast(frequency_weights, x.dtype)
-    every = weights + 0 * x
+    every = weights * ones_like(x)
     total = reduce_sum(every, axes, keepdims=True)
-    mean = reduce_sum(every * x, axes, keepdims=True) / total
-    variance = reduce_sum(every * square(x - mean), axes, keepdims=True) / total
+    mean = divide_no_nan(reduce_sum(every * x, axes, keepdims=True), total)
+    variance = divide_no_nan(reduce_sum(every * square(x - mean), axes, keepdims=True), total)
     if keepdims:
         return mean, variance
     return reduce_mean(mean, axes), reduce_mean(variance, axes)
@@ -256,14 +256,14 @@ def compute_average_loss(
       per_example_loss: Tensor [examples, ...] of a float dtype.
       sample_weight: Numbers that broadcast with it; ones by default.
       global_batch_size: The number of examples; by default the number of losses.
-    Returns: Scalar of the same dtype.
+    Returns: Scalar of the same dtype; 0 if the number of examples is 0.
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
     losses = lift(per_example_loss)
     if sample_weight is not None:
         losses = losses * cast(sample_weight, losses.dtype)
     count = shape(losses)[0] if global_batch_size is None else global_batch_size
-    return reduce_sum(losses) / cast(count, losses.dtype)
+    return divide_no_nan(reduce_sum(losses), cast(count, losses.dtype))
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from graphad.core.kinds import BOOLEAN, require_kind
 from graphad.core.nest import flatten
 from graphad.core.op import IO, TupleOp, define, else_eval, no_gradient
 from graphad.core.schema import Kind, Limit, Text, declare
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -146,7 +147,7 @@ def print(
     """Print tensors and other values when the op runs: in a traced function at run time, in program order.
 
     Args:
-      inputs: Tensors, variables, nests of these, and other objects, which are printed as repr(x) shows them when
+      inputs: Tensors, variables, sparse tensors, nests of these, and other objects, which are printed as repr(x) shows them when
         traced, strings as they are.
       output_stream: sys.stderr (the default), sys.stdout, a logging level such as logging.INFO, or "file://" and a path.
       summarize: How many elements to show at either end of each axis, -1 for all.
@@ -169,6 +170,10 @@ def print(
             first, *rest = pformat(rebuild([_slotted(leaf, tensors) for leaf in leaves])).split(_IN_NESTS)
             pieces[-1] += first
             pieces += rest
+        elif _stays_sparse(item):
+            first, *rest = repr(_slotted(item, tensors)).split(_IN_NESTS)
+            pieces[-1] += first
+            pieces += rest
         elif stands_for_tensor(item):
             tensors.append(lift(item))
             pieces.append("")
@@ -179,7 +184,26 @@ def print(
     bind(Print(tuple(pieces), limit, _stream_name(output_stream)), *tensors)
 
 
+class _SparseSlot:
+    """Represents a sparse tensor, by a slot for each tensor that it consists of."""
+
+    def __init__(self, x: Sparse) -> None:
+        names = ["shape" if name == "dense_shape" else name for name in x.fields]
+        self._text = f"{x.title}({', '.join(f'{name}={_IN_NESTS}' for name in names)})"
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _stays_sparse(item: object) -> TypeGuard[Sparse]:
+    """Whether nothing makes a dense tensor of it unasked."""
+    return isinstance(item, Sparse) and item.sizes is not None
+
+
 def _slotted(item: object, tensors: list[Any]) -> Any:
+    if _stays_sparse(item):
+        tensors.extend(item.apart()[0])
+        return _SparseSlot(item)
     if stands_for_tensor(item):
         tensors.append(lift(item))
         return _Slot()

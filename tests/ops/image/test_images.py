@@ -262,3 +262,26 @@ def test_a_search_for_boxes_takes_thresholds_that_are_known_only_at_run_time(dty
         traced(tf.constant(3), tf.constant(1.5, dtype), tf.constant(0.0, dtype))
     with pytest.raises(ValueError, match="soft_nms_sigma, and a score_threshold beside it, must be known"):
         tf.function(lambda s: find(boxes, scores, 3, 0.5, s, 0.5))(tf.constant(0.0, dtype))
+
+
+# As TensorFlow 2.21 computes them for the first two rows of squares of 0 to 11 in three rows.
+_SMOOTHED = {
+    "gaussian": [2.14012, 4.07388, 8.02751, 13.05843, 20.48105, 28.62124, 39.62123, 50.85858],
+    "mitchellcubic": [1.02768, 2.52288, 5.99347, 11.03115, 18.30719, 26.8889, 37.8889, 50.01308],
+}
+
+
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "area", "lanczos3", *_SMOOTHED, "nearest"])
+def test_a_resize_to_the_size_that_is_there_has_the_dtype_of_other_resizes(method: str) -> None:
+    image = tf.constant(np.arange(12, dtype=np.uint8).reshape(3, 4, 1) ** 2)
+    found = tf.image.resize(image, [3, 4], method)
+    assert found.dtype == tf.image.resize(image, [2, 4], method).dtype
+    expected = _SMOOTHED.get(method, np.ravel(image)[:8].tolist())
+    np.testing.assert_allclose(np.ravel(found)[:8], expected, rtol=1e-5)
+
+
+def test_resizes_of_tensorflow_1_by_name_are_of_float32_whatever_the_size() -> None:
+    image, older = tf.ones([1, 3, 4, 1], tf.uint8), tf.compat.v1.image
+    same = [f(image, [3, 4]).dtype for f in (older.resize_bilinear, older.resize_bicubic, older.resize_area)]
+    assert same == [tf.float32] * 3
+    assert older.resize_nearest_neighbor(image, [3, 4]).dtype == older.resize(image, [3, 4]).dtype == tf.uint8

@@ -390,6 +390,7 @@ def test_an_operator_of_ones_own_needs_its_shape_and_its_product(kind: type[_Arr
     def results(d: Any, u: Any, b: Any) -> Any:
         op = kind(d, u, calls)
         assert (op.shape.as_list(), op.domain_dimension, op.tensor_rank, op.is_square) == ([3, 3], 3, 2, True)
+        assert (op.domain_dimension.value, op.range_dimension.value) == (3, 3)
         return (
             op.matvec(b), op @ b[:, None], op.solvevec(b), op.solve(b[:, None], adjoint=True), op.to_dense(), op.diag_part(),
             op.trace(), op.determinant(), op.log_abs_determinant(), op.eigvals(), op.cond(),

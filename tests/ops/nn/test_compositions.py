@@ -248,3 +248,17 @@ def test_logits_and_labels_are_repeated_to_one_shape_before_the_softmax(run, log
         ],
     )
     np.testing.assert_allclose(unknown(p, x).numpy(), -(p * logs).sum(axis))
+
+
+def test_moments_by_weights_that_sum_to_0_and_a_mean_over_no_examples_are_0() -> None:
+    x = tf.constant([[[1.0, np.inf], [3.0, 4.0]]])
+    for found in tf.nn.weighted_moments(x, [0, 1], tf.zeros([1, 2, 1])):
+        np.testing.assert_array_equal(found, [0.0, 0.0])
+    mean, _ = tf.nn.weighted_moments(x, [0, 1], [[[1.0], [0.0]]])
+    assert mean[0] == 1.0
+    assert tf.nn.compute_average_loss([1.0, 2.0], global_batch_size=0) == 0.0
+    assert tf.nn.compute_average_loss(tf.zeros([0])) == 0.0
+
+
+def test_a_largest_element_has_a_place_of_int64_where_no_dtype_is_asked_for() -> None:
+    assert tf.argmax([1.0, 2.0], 0, None).dtype == tf.argmin([1.0, 2.0], 0, None).dtype == tf.int64
