@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from graphad.core.dtypes import DType
 from graphad.core.late import places_of
 from tests.benchmarks.speed.__main__ import HERE, rows
 
@@ -23,7 +24,10 @@ def functions(namespace: str) -> set[str]:
     return {
         name
         for name, value in found.items()
-        if callable(value) and not inspect.isclass(value) and not inspect.ismodule(value)
+        if callable(value)
+        and not inspect.isclass(value)
+        and not inspect.ismodule(value)
+        and not isinstance(value, DType)
     }
 
 
