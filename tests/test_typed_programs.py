@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import graphad
+from graphad.core.dtypes import DType
 from graphad.core.late import places_of
 from tests.test_names import LISTS, ROOT
 
@@ -318,7 +319,8 @@ def public_functions():
         namespace = importlib.import_module(name)
         for shown in places_of(name):
             value = getattr(namespace, shown)
-            if not shown.startswith("_") and callable(value) and not inspect.isclass(value):
+            is_function = callable(value) and not inspect.isclass(value) and not isinstance(value, DType)
+            if not shown.startswith("_") and is_function:
                 found[id(value)] = f"{name}.{shown}", value
     return list(found.values())
 
