@@ -48,6 +48,7 @@ class Part(NamedTuple):
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from graphad.compiler.endings import Ending
     from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
 
@@ -206,11 +207,11 @@ class Backend(ABC):
         The places of a part are those of a, b and c.
         """
 
-    def ends(self, ending: Any) -> bool:
+    def ends(self, ending: Ending) -> bool:
         """Whether its library has products with an ending (`endings.Ending`), for some numbers at least."""
         return False
 
-    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Any) -> Step | None:
+    def ended(self, dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> Step | None:
         """A matrix product with an ending, None if there is none for these numbers. Operands: a, b, c, and the vector that is
         added or receives the sums, if there is one."""
         return None

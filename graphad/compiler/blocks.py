@@ -12,12 +12,16 @@ A loop joins a chain if every value that it reads exists when the chain begins, 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.stack import LONG, is_local, row_size
 from graphad.compiler.units import BLOCKS, LOOP, Unit, loop_of
 from graphad.core.dims import Size, product
+from graphad.core.shapes import ranked
 from graphad.kernels.sites import same_size
+
+if TYPE_CHECKING:
+    from graphad.core.spec import TensorSpec
 
 FEW = 4096  # elements; chains over fewer fit the cache anyway
 NEAR = 8  # how many recent chains a loop may join
@@ -31,7 +35,7 @@ class _Chain:
         self.units: list[Unit] = []
         self.made: dict[int, Unit] = {}
 
-    def add(self, unit: Unit, rows: Size, specs: Sequence[Any]) -> bool:
+    def add(self, unit: Unit, rows: Size, specs: Sequence[TensorSpec]) -> bool:
         """Add a loop if it depends on values of the chain row by row.
 
         `rows` are its own. Where there are fewer of them, each with several elements of the chain, they become the chain's.
@@ -46,7 +50,7 @@ class _Chain:
         return False
 
 
-def in_blocks(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any]) -> list[Unit]:
+def in_blocks(units: Sequence[Unit], outputs: Collection[int], specs: Sequence[TensorSpec]) -> list[Unit]:
     """The units in order, with each chain of loops as one unit; `outputs` are roots that leave the graph."""
     place = {value: k for k, unit in enumerate(units) for value in unit.writes}
     readers: dict[int, list[Unit]] = {}
@@ -94,14 +98,14 @@ def _is_related(chain: _Chain, unit: Unit, place: dict[int, int], readers: dict[
 
 
 def _whole(
-    chain: _Chain, outputs: Collection[int], readers: dict[int, list[Unit]], specs: Sequence[Any]
+    chain: _Chain, outputs: Collection[int], readers: dict[int, list[Unit]], specs: Sequence[TensorSpec]
 ) -> Unit | None:
     """The unit of a chain, None if no value stays within the chain."""
     mine = {unit.index for unit in chain.units}
     held: dict[int, Size] = {}
     for value in chain.made:
         if value not in outputs and all(reader.index in mine for reader in readers.get(value, ())):
-            size = row_size(specs[value].dims, chain.rows)
+            size = row_size(ranked(specs[value].dims), chain.rows)
             assert size is not None  # its writer is local
             held[value] = size * specs[value].dtype.itemsize
     if not held or len(mine) < 2:

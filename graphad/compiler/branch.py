@@ -6,7 +6,7 @@ it, else it is copied there at the end. An output that only the other branch has
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
@@ -19,6 +19,7 @@ from graphad.kernels.sites import same_size
 if TYPE_CHECKING:
     from graphad.core.spec import TensorSpec
     from graphad.graph.ir import Node
+    from graphad.ops.control.cond import Cond
 
 
 class Branch(Struct):
@@ -31,17 +32,17 @@ class Branch(Struct):
       direct: For each branch the roots that live in the storage of an output: root -> output.
     """
 
-    op: Any
+    op: Cond
     partitions: list[Partition]
     values: list[list[int | None]]
     direct: list[dict[int, int]]
 
 
 def native_branch(
-    node: Node, options: Options, backend: Backend, has_routines: bool = False, is_round: bool = False
+    node: Node[Cond], options: Options, backend: Backend, has_routines: bool = False, is_round: bool = False
 ) -> Branch | str:
     """The native form of a specialised cond without effects, or why it has none; the last two as for `partition`."""
-    op: Any = node.op
+    op = node.op
     if op.depth:
         return "its predicate differs from row to row"
     found = Branch(op, [], [], [])
@@ -61,7 +62,7 @@ def native_branch(
     return found
 
 
-def _is_alike(a: Any, b: TensorSpec) -> bool:
+def _is_alike(a: TensorSpec, b: TensorSpec) -> bool:
     """Whether two specs have the same definite shape and dtype."""
     if a.is_handle or a.dtype is not b.dtype or not is_definite(a.dims) or not is_definite(b.dims):
         return False

@@ -55,7 +55,7 @@ class Group(Struct):
         return self.unit.kind
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> tuple[Size, ...]:
         return self.unit.shape
 
     @property

@@ -8,7 +8,7 @@ needs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.compiler.chain import Chain
@@ -43,7 +43,13 @@ from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import acts, gives_result, only_speaks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
+from graphad.ops.control.kinds import is_branch, is_loop
 from graphad.trace.numbered import run_time_sizes
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.ops.control.cond import Cond
+    from graphad.ops.control.loop import Loop
 
 _UNKNOWN = -1  # a handle to which a host step may have assigned another array
 
@@ -78,17 +84,17 @@ class Lowered:
         self.units: list[Unit] = []
         self.waits: list[Sequence[int]] = []
         self.maker: dict[int, int] = {}
-        self.forms: dict[int, Any] = {}
+        self.forms: dict[int, forms.Map | forms.Reduce] = {}
         self.inner: set[int] = set()
         self.chain = Chain(graph, has_routines)
         self.reads: dict[int, int] = {}
         self.given: dict[int, Node] = {}
         self.cuts = Cuts(graph)
         self.measured: set[str] = set()  # the symbols of sizes that its runs find
-        self._sizes: dict[int, Any] = {}  # scalar values that are sizes
+        self._sizes: dict[int, Node] = {}  # scalar values that are sizes
         self._constants = dict(enumerate(graph.constants, len(graph.inputs)))
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
-        self._forms: dict[Any, Any] = {}
+        self._forms: dict[tuple[object, ...], forms.Form | None] = {}
         self._simple_handles = not any(
             node.op.structured and node.op.effects and not only_speaks(node.op) for node in graph.nodes
         )
@@ -127,7 +133,7 @@ class Lowered:
         assert dims is not None
         self.sites[value] = Site(value, dims, row_strides(dims))
 
-    def number(self, value: int) -> Any | None:
+    def number(self, value: int) -> Node | Array | None:
         """The scalar behind a value that is a word of the block rather than memory."""
         site = self.sites.get(value)
         root = value if site is None else site.root
@@ -138,7 +144,7 @@ class Lowered:
             return None
         return data if not getattr(data, "shape", ()) else data.reshape(-1)[0] if data.size == 1 else None
 
-    def _constant(self, value: int) -> Any | None:
+    def _constant(self, value: int) -> Array | None:
         """The number of a value that does not depend on sizes."""
         found = self.number(value)
         return None if isinstance(found, Node) else found
@@ -169,11 +175,13 @@ class Lowered:
             self.given[node.start] = node
             self._own(node.start)
             return
-        why = ""
-        if op.repeats or (op.branches and self.backend.has_branches):
-            why = (self._repeat if op.repeats else self._branch)(node)
-            if not why:
-                return
+        why = None
+        if is_loop(node):
+            why = self._repeat(node)
+        elif is_branch(node) and self.backend.has_branches:
+            why = self._branch(node)
+        if why == "":
+            return
         form = self._lower(node)
         if isinstance(form, forms.View) and self._view(node, form):
             return
@@ -193,10 +201,10 @@ class Lowered:
             return
         if op.effects:  # a loop or a cond with checks or prints that has no native form
             self._effect(node)
-            self.units[-1].why = why
+            self.units[-1].why = why or ""
             return
         unit = self._host(node) if not self._has_calls or not self._can_call(node) else self._call(node)
-        unit.why = why
+        unit.why = why or ""
         self.chain.add_raising(unit.index)
 
     def _speaks(self, node: Node) -> bool:
@@ -247,7 +255,7 @@ class Lowered:
         known = [value in self._sizes or value in self._constants for value in node.inputs]
         return all(known) and all(self.specs[value].dims == () for value in node.inputs)
 
-    def _lower(self, node: Node) -> Any:
+    def _lower(self, node: Node) -> forms.Form | None:
         op = node.op
         if op.structured or not node.inputs or may_fail(self.graph, node):
             return None
@@ -259,12 +267,15 @@ class Lowered:
         if op.lowers_alike:
             key = (op, *[spec.dtype for spec in specs])
             if key not in self._forms:
-                self._forms[key] = self.backend.supported(op.lower(*specs))
+                self._forms[key] = self._supported(op.lower(*specs))
             return self._forms[key]
         try:
-            return self.backend.supported(op.lower(*specs))
+            return self._supported(op.lower(*specs))
         except UndecidedSize:
             return None
+
+    def _supported(self, form: forms.Form | None) -> forms.Form | None:
+        return None if form is None else self.backend.supported(form)
 
     def _effect(self, node: Node) -> None:
         op = node.op
@@ -341,11 +352,11 @@ class Lowered:
 
     # loop ops
 
-    def _repeat(self, node: Node) -> str:
+    def _repeat(self, node: Node[Loop]) -> str:
         """Make the unit of a loop op. Returns: why that is not possible."""
         from graphad.compiler.repeat import native_form
 
-        op: Any = node.op
+        op = node.op
         values = [*node.inputs]
         why = self._unknown(node, self._stacks(node))
         if why:
@@ -382,7 +393,7 @@ class Lowered:
         self._ordered(unit, node.op)
         return ""
 
-    def _branch(self, node: Node) -> str:
+    def _branch(self, node: Node[Cond]) -> str:
         """Make the unit of a cond. Returns: why that is not possible."""
         from graphad.compiler.branch import native_branch
 
@@ -409,9 +420,9 @@ class Lowered:
         else:
             self.chain.add_answering(unit.index, bool(op.effects))
 
-    def _stacks(self, node: Node) -> set[int]:
+    def _stacks(self, node: Node[Loop]) -> set[int]:
         """The stacks of a loop op, of a length that only the run knows, which a native loop may walk along or collect."""
-        op: Any = node.op
+        op = node.op
         if not self.backend.has_growing:
             return set()
         slices = list(zip(op.inputs.xs(node.inputs), op.operands.xs(op.body.inputs), strict=True))
@@ -471,7 +482,7 @@ class Lowered:
         ):
             return False
         sites = [self.sites[value] for value in node.inputs]
-        op: Any = node.op
+        op = node.op
         if op.refers:
             return False
         views = op.views(sites, node.specs)
@@ -512,11 +523,10 @@ class Lowered:
 
     # loops
 
-    def _loop(self, node: Node, form: Any) -> bool:
-        is_reduce = isinstance(form, forms.Reduce)
-        body, reduced = form.source if is_reduce else form, None
-        shape: Any = node.specs[0].dims
-        if is_reduce:
+    def _loop(self, node: Node, form: forms.Map | forms.Reduce) -> bool:
+        body, reduced = form.source if isinstance(form, forms.Reduce) else form, None
+        shape = ranked(node.specs[0].dims)
+        if isinstance(form, forms.Reduce):
             shape = self.sites[node.inputs[0]].shape
             if len(node.inputs) != 1:
                 return False
@@ -529,10 +539,10 @@ class Lowered:
         self.forms[value] = form
         self.maker[value] = unit.index
         self._own(value)
-        if reduced is None:
-            self.inner.add(value)
-        else:
+        if isinstance(form, forms.Reduce) and reduced is not None:
             unit.results[value] = form.combine
+        else:
+            self.inner.add(value)
         return True
 
 

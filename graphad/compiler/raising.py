@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from graphad.core.dims import UndecidedSize
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
@@ -47,7 +45,7 @@ def cannot_raise(graph: Graph, node: Node) -> bool:
     return gives_result(graph, node)
 
 
-def form_of(graph: Graph, node: Node) -> Any:
+def form_of(graph: Graph, node: Node) -> forms.Form | None:
     """The form of a node on definite shapes, None if it has none."""
     if node.op.structured or node.op.multiple or not node.inputs:
         return None

@@ -8,7 +8,7 @@ Slices of xs and ys are moving pointers into the stacks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.compiler.partition import partition
@@ -38,7 +38,7 @@ class Repeat(Struct):
       parts: ys whose slices are stacks of unknown length, which loops in the round collect: y -> value.
     """
 
-    op: Any
+    op: Loop
     body: Partition
     test: Partition | None
     ways: list[str]

@@ -9,13 +9,17 @@ each row, come last. A sum of all rows is a stage too, where the backend has suc
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.units import LOOP, STAGES, Unit, loop_of
 from graphad.core.dims import Size, UndecidedSize, at_most, product
+from graphad.core.shapes import ranked
 from graphad.kernels.forms import STRIDED
 from graphad.kernels.sites import reach, same_size
 from graphad.kernels.stages import OUTSIDE, Nest, Stage, Stages
+
+if TYPE_CHECKING:
+    from graphad.core.spec import TensorSpec
 
 SHORT = 64  # elements; shorter rows do not become stages
 LONG = 65_536  # elements; longer rows do not fit the cache, and may be too few for all threads
@@ -40,7 +44,7 @@ class _Stack:
 
 
 def stacked(
-    units: Sequence[Unit], outputs: Collection[int], specs: Sequence[Any], may_add: bool = False
+    units: Sequence[Unit], outputs: Collection[int], specs: Sequence[TensorSpec], may_add: bool = False
 ) -> list[Unit]:
     """The units in order, with loops over the same rows as stages of one unit; `outputs` are roots that leave the graph.
 
@@ -94,7 +98,7 @@ def _join(
     place: dict[int, int],
     joined: dict[int, _Stack],
     readers: dict[int, list[Unit]],
-    specs: Sequence[Any],
+    specs: Sequence[TensorSpec],
 ) -> bool:
     """Add a unit as a stage, if possible."""
     made = stack.made()
@@ -162,7 +166,7 @@ def scale_of(unit: Unit, rows: Size) -> Size | None:
     return None
 
 
-def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]) -> bool:
+def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[TensorSpec]) -> bool:
     """Whether a loop reads and writes these values row by row."""
     loop = loop_of(unit)
     scale = scale_of(unit, rows)
@@ -175,7 +179,7 @@ def is_local(unit: Unit, rows: Size, made: dict[int, Unit], specs: Sequence[Any]
     for k, (access, root, offset) in enumerate(zip(accesses, roots, offsets, strict=True)):
         if root not in made or root in totals:
             continue
-        size = row_size(specs[root].dims, rows)
+        size = row_size(ranked(specs[root].dims), rows)
         if size is None or not same_size(offset, 0):
             return False
         steps = [
@@ -204,7 +208,7 @@ def row_size(dims: tuple[Size, ...], rows: Size) -> Size | None:
 
 
 def _whole(
-    stack: _Stack, outputs: Collection[int], readers: dict[int, list[Unit]], specs: Sequence[Any]
+    stack: _Stack, outputs: Collection[int], readers: dict[int, list[Unit]], specs: Sequence[TensorSpec]
 ) -> Unit:
     """The unit of a stack."""
     members = [*stack.units, *stack.last]
@@ -218,7 +222,7 @@ def _whole(
             is_row = unit.index in early and value not in totals
             is_held = value not in outputs and all(reader.index in early for reader in readers.get(value, ()))
             held.append(is_held and is_row)
-            sizes.append(row_size(specs[value].dims, stack.rows) if is_row else 1)
+            sizes.append(row_size(ranked(specs[value].dims), stack.rows) if is_row else 1)
     stages = []
     for unit in members:
         roots = [*[site.root for site in unit.reads], *unit.writes]

@@ -6,13 +6,14 @@ same storage, if strides can express it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
+from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
@@ -21,6 +22,13 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
+
+if TYPE_CHECKING:
+    from graphad.compiler.branch import Branch
+    from graphad.compiler.endings import Ending
+    from graphad.compiler.repeat import Repeat
+    from graphad.core.annotations import Array
+    from graphad.kernels.sites import Part
 
 LOOP, STAGES, BLOCKS, GEMM, COPY, PARTS = "loop", "stages", "blocks", "gemm", "copy", "parts"
 REPEAT, BRANCH, ROUTINE, CALL, HOST, ASSIGN = "repeat", "branch", "routine", "call", "host", "assign"
@@ -62,18 +70,18 @@ class Unit(Struct):
     reads: list[Site] = []
     writes: list[int] = []
     loop: Loop | Nest | None = None
-    stages: list[Any] = []
-    ending: Any = None
+    stages: list[Unit] = []
+    ending: Ending | None = None
     routine: forms.Routine | None = None
     held: dict[int, Size] = {}
     rows: Size = 0
-    scalars: list[Any] = []
-    repeat: Any = None
-    branch: Any = None
-    measures: list[Any] = []
+    scalars: list[Node | Array] = []
+    repeat: Repeat | None = None
+    branch: Branch | None = None
+    measures: list[tuple[Dim, Size, int, int | Reference | None, int | Reference | None]] = []
     why: str = ""
-    parts: Any = ()
-    shape: Any = None
+    parts: Sequence[Part] = ()
+    shape: tuple[Size, ...] = ()
     reduced: tuple[int, ...] | None = None
     results: dict[int, str] = {}
     weight: int = 0
@@ -99,10 +107,10 @@ class Partition(Struct):
     outputs: list[int]  # the graph's outputs, with views that are not in C order replaced by copies
     given: dict[int, Node]  # values that depend only on sizes, computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
-    elements: dict[int, Any] = {}  # the number of elements of roots, cached
+    elements: dict[int, Size] = {}  # the number of elements of roots, cached
     rooms: Mapping[
         str, Size
-    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order in which it finds them
+    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order of the finds
 
     @property
     def loops(self) -> list[Loop | Nest]:
@@ -136,6 +144,20 @@ class Partition(Struct):
         return last
 
 
+def repeat_of(unit: Unit) -> Repeat:
+    """The native form of a unit that is a loop op."""
+    if unit.repeat is None:
+        raise InternalError(f"partition: a {unit.kind} unit is no loop op")
+    return unit.repeat
+
+
+def branch_of(unit: Unit) -> Branch:
+    """The native form of a unit that is a cond."""
+    if unit.branch is None:
+        raise InternalError(f"partition: a {unit.kind} unit is no cond")
+    return unit.branch
+
+
 def loop_of(unit: Unit) -> Loop:
     """The kernel of a unit that is one loop, with its numbers."""
     if unit.loop is None or isinstance(unit.loop, Nest):
@@ -164,7 +186,7 @@ def same_shape(a: tuple[Size, ...], b: tuple[Size, ...]) -> bool:
     return len(a) == len(b) and all(map(same_size, a, b))
 
 
-def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
+def view_of(site: Site, form: forms.View, dims: tuple[Size, ...]) -> Site | None:
     """The site of a view of a value, None if strides cannot express it."""
     if form.kind == "reshape":
         if site.is_plain or is_contiguous(site):
@@ -193,7 +215,7 @@ def view_of(site: Site, form: forms.View, dims: tuple[Any, ...]) -> Site | None:
     return None
 
 
-def windows_of(site: Site, form: forms.Windows, dims: tuple[Any, ...]) -> Site:
+def windows_of(site: Site, form: forms.Windows, dims: tuple[Size, ...]) -> Site:
     """The site of all windows of an image."""
     first, *between, last = site.strides
     places = [step * n for step, n in zip(between, form.strides, strict=True)]
@@ -206,7 +228,7 @@ def is_contiguous(site: Site) -> bool:
     return all(map(same_walk, site.shape, site.strides, row_strides(site.shape)))
 
 
-def _regrouped(site: Site, dims: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def _regrouped(site: Site, dims: tuple[Size, ...]) -> tuple[Size, ...] | None:
     """Strides of a reshape that only adds or removes axes of size 1."""
     old = [
         (size, step) for size, step in zip(site.shape, site.strides, strict=True) if not same_size(size, 1)
@@ -306,6 +328,6 @@ def _described(unit: Unit) -> str:
     inner = ", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items())
     reads = dict.fromkeys(f"%{site.root}{'' if site.is_plain else ' (view)'}" for site in unit.reads)
     writes = [f"%{value}" for value in unit.writes]
-    shape = f" over {unit.shape}" if unit.shape is not None else ""
+    shape = f" over {unit.shape}" if unit.kind == LOOP else ""
     reduced = f", axes {unit.reduced} reduced" if unit.reduced else ""
     return f"{shape}{reduced}: {inner or 'copy'}; reads {', '.join(reads) or '-'}; writes {', '.join(writes) or '-'}"

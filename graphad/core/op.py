@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from graphad.core.composed import Composed
     from graphad.core.row_access import RowAccess
     from graphad.core.tensor import Tensor
+    from graphad.kernels.forms import Form
 
 READS, WRITES, IO = 1, 2, 4
 _REFUSED: dict[str, Callable[[Any], Any]] = {"zero": lambda x: x == 0, "negative": lambda x: x < 0}
@@ -302,11 +303,11 @@ class Op(metaclass=OpType):
         """`rows` for the value rather than the derivative; they differ for custom gradients only."""
         return self.rows(specs, axes)
 
-    def lower(self, *operands: Any) -> Any:
+    def lower(self, *operands: Any) -> Form | None:
         """The kernel form, or None if only `eval` can run it."""
         return None
 
-    def lower_given(self, *operands: Any) -> Any:
+    def lower_given(self, *operands: Any) -> Form | None:
         """`lower` where inputs give numbers that attributes refer to."""
         return None
 
@@ -318,27 +319,15 @@ class Op(metaclass=OpType):
         return None
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
-
-        Args:
-          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
-        """
+        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
         return self
 
     def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        """The op with symbols for sizes that only the run finds; itself where there are none.
-
-        Args:
-          inputs: The specs of its inputs.
-          symbol: Called with the `measures` of a size, without its symbol; gives that.
-        """
+        """The op with symbols for sizes that only the run finds; `symbol` gives one for how it is measured."""
         return self
 
     def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
-        `high` of so many elements at most; bounds are numbers, None, or references to inputs. With step 0: how many elements of
-        the mask `low` are true, of so many.
-        """
+        """How (symbol, most, step, low, high): the size of a slice; with step 0 of what the mask `low` takes."""
         return ()
 
     @property

@@ -7,10 +7,13 @@ the location that strides describe, the rest is filled. Shapes are definite, siz
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.core.dims import Dim, Size
 from graphad.kernels.record import Record
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 ZERO = 1_000_003  # replaces size 0 in classification, so that empty batches need no kernel of their own
 
@@ -19,9 +22,9 @@ class Site(Record):
     """Where a value lives: the storage of value `root`, walked from `offset` with `strides`, all in elements."""
 
     root: int
-    shape: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    offset: Any = 0
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...]
+    offset: Size = 0
 
     @property
     def is_plain(self) -> bool:
@@ -43,7 +46,7 @@ class Site(Record):
 class Part(Record):
     """`source` (a site, or a number for every element) goes where `target` says."""
 
-    source: Any
+    source: Site | Array | int
     target: Site
 
 
@@ -56,8 +59,8 @@ def reach(extents: Sequence[Size], strides: Sequence[Size], size: int = 1) -> tu
       size: Positions that one element takes.
     Raises: UndecidedSize: the sign of a stride depends on the value of a symbol.
     """
-    first: Any = 0
-    end: Any = size
+    first: Size = 0
+    end: Size = size
     for extent, stride in zip(reversed(extents), reversed(strides)):
         if isinstance(extent, int) and extent <= 0:
             return 0, 0
@@ -85,7 +88,7 @@ def same_size(a: Size, b: Size) -> bool:
 def row_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
     """Strides in elements of a C-ordered array."""
     strides: list[Size] = []
-    step: Any = 1
+    step: Size = 1
     for size in reversed(shape):
         strides.append(step)
         step = step * (ZERO if same_size(size, 0) else size)

@@ -251,9 +251,9 @@ def _has_no_data(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 def _is_numpys(args: Sequence[Any]) -> bool:
     """Whether NumPy's own function computes: the values are known, in NumPy's arrays, and nothing follows them."""
     return _why_no_arrays(args) is None and all(
-        isinstance(x.data if isinstance(x, EagerTensor) else x.here(), np.ndarray | np.generic)
+        isinstance(x.here() if isinstance(x, Handle) else x.data, np.ndarray | np.generic)
         for x in flatten(list(args))[0]
-        if isinstance(x, VALUES)
+        if isinstance(x, EagerTensor | Handle)
     )
 
 

@@ -11,9 +11,9 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.nested import Nested, append
 from graphad.compiler.plan.places import ARENA, Made, Place, moves_of
 from graphad.compiler.rows import Row
+from graphad.compiler.units import branch_of
 
 if TYPE_CHECKING:
-    from graphad.compiler.branch import Branch
     from graphad.compiler.plan.steps import Scope
     from graphad.compiler.units import Partition, Unit
     from graphad.kernels.sites import Site
@@ -28,7 +28,7 @@ class BranchMaker:
 
     def __init__(self, outer: Scope, unit: Unit, workspace: Place | None) -> None:
         self._outer, self._unit = outer, unit
-        self._branch: Branch = unit.branch
+        self._branch = branch_of(unit)
         self._start = workspace.offset if workspace is not None else 0
         self._scopes = [
             outer.inner(part, self._branch.op, outer.is_shared) for part in self._branch.partitions
@@ -100,7 +100,7 @@ class BranchMaker:
             places = [place for place, site in enumerate(unit.reads) if site.root == root]
             if places and (unit.branch is None or unit.reads[0] != choice):
                 return True
-            if any(_reads(unit.branch.partitions[k], place - 1) for place in places):
+            if unit.branch and any(_reads(unit.branch.partitions[k], place - 1) for place in places):
                 return True
         return False
 

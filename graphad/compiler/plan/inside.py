@@ -18,10 +18,12 @@ from graphad.compiler.units import (
     ROUTINE,
     Partition,
     Unit,
+    branch_of,
     loop_of,
+    repeat_of,
 )
 from graphad.core.dims import UndecidedSize, at_most, product
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import is_definite, ranked
 from graphad.kernels.sites import Site, reach, row_strides, same_size
 
 
@@ -65,15 +67,15 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
         return
     walks: list[tuple[Site, Site]] = []  # a site, and the site whose shape and dtype it is walked with
     if unit.kind == PARTS:
-        for each in unit.parts:
-            sites = [each.source] if isinstance(each.source, Site) else []
-            walks += [(site, each.target) for site in (*sites, each.target)]
+        for piece in unit.parts:
+            sites = [piece.source] if isinstance(piece.source, Site) else []
+            walks += [(site, piece.target) for site in (*sites, piece.target)]
     elif unit.kind == COPY:
         walks = [(unit.reads[0], targets[0]), (targets[0], targets[0])]
     elif unit.kind in (GEMM, ROUTINE, CALL):
         walks = [(site, site) for site in (*unit.reads, *targets)]
     elif unit.kind == REPEAT:
-        carries = unit.repeat.op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
+        carries = repeat_of(unit).op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
         known = [target for target in targets if part.is_known(target)]  # for the others the run makes room
         walks = [*zip(carries, known), *[(target, target) for target in known]]
         yield from _rounds(part, unit, targets)
@@ -90,21 +92,22 @@ def _branches(
 ) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """What the branches of a cond access outside of them: values in C order."""
     yield unit.reads[0], (), (), 1
-    for part, values, direct in zip(
-        unit.branch.partitions, unit.branch.values, unit.branch.direct, strict=True
-    ):
+    branch = branch_of(unit)
+    for part, values, direct in zip(branch.partitions, branch.values, branch.direct, strict=True):
         whole = [(site, part.specs[k]) for k, site in enumerate(unit.reads[1:])]
         whole += [(targets[k], part.specs[value]) for k, value in enumerate(values) if value is not None]
         whole += [(targets[k], part.specs[root]) for root, k in direct.items()]
         for site, spec in whole:
-            yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
+            dims = ranked(spec.dims)
+            yield site, dims, row_strides(dims), spec.dtype.itemsize
 
 
 def _rounds(
     part: Partition, unit: Unit, targets: Sequence[Site]
 ) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
     """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
-    repeat, op = unit.repeat, unit.repeat.op
+    repeat = repeat_of(unit)
+    op = repeat.op
     reads = list(unit.reads if unit.scalars else unit.reads[1:])
     body, operands, ys = repeat.body, op.operands, [targets[k] for k in op.outputs.ys]
     whole = [(targets[k], body.specs[k]) for k in operands.carries]
@@ -127,7 +130,8 @@ def _rounds(
         stacked += [(ys[y], body.specs[value]) for value, y in values]
     for site, spec in whole:
         if is_definite(spec.dims):
-            yield site, spec.dims, row_strides(spec.dims), spec.dtype.itemsize
+            dims = ranked(spec.dims)
+            yield site, dims, row_strides(dims), spec.dtype.itemsize
     for site, spec in stacked:
         if not part.is_known(site):
             continue

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from graphad.compiler.backend import Walk
+    from graphad.compiler.endings import Ending
     from graphad.compiler.plan.steps import Scope
     from graphad.kernels.sites import Site
 
@@ -26,7 +27,7 @@ def products(scope: Scope, unit: Unit, target: Site, workspace: Place | None, is
     """The row of a product; where the library has none with its ending, one without it and the loop that stands for it."""
     if unit.ending is None:
         return _product(scope, unit, target, is_inside)
-    made = _ended(scope, unit, target, is_inside)
+    made = _ended(scope, unit, unit.ending, target, is_inside)
     if made is not None:
         return [made]
     (loop,) = unit.stages
@@ -47,11 +48,11 @@ def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> list[Ma
     return [scope.step(step, [places[k].shifted(at) for k, at in found], work) for step, found, _ in steps]
 
 
-def _ended(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> Made | None:
+def _ended(scope: Scope, unit: Unit, ending: Ending, target: Site, is_inside: bool) -> Made | None:
     """The row of a product with its ending; None where the library has none for these numbers."""
     sites = [*unit.reads[:2], target]
     a, b, c = (scope.strided(site) for site in sites)
-    step = scope.backend.ended(scope.part.specs[target.root].dtype.name, a, b, c, unit.ending)
+    step = scope.backend.ended(scope.part.specs[target.root].dtype.name, a, b, c, ending)
     if step is None:
         return None
     sites += [*unit.reads[2:], *[scope.part.sites[value] for value in unit.writes[1:]]]

@@ -17,12 +17,15 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.places import ARENA, CELL, RELEASE_NANOSECONDS, ROUNDS, Made, Place, moves_of
-from graphad.compiler.repeat import COPIED, DIRECT, Repeat
+from graphad.compiler.repeat import COPIED, DIRECT
 from graphad.compiler.rows import Owned
+from graphad.compiler.units import repeat_of
 from graphad.core.shapes import is_definite
 from graphad.kernels.sites import Site, same_size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from graphad.compiler.plan.steps import Scope
     from graphad.compiler.units import Unit
     from graphad.core.spec import TensorSpec
@@ -33,7 +36,7 @@ class RepeatMaker:
 
     def __init__(self, outer: Scope, unit: Unit, workspace: Place | None) -> None:
         self.outer, self.unit = outer, unit
-        self.repeat: Repeat = unit.repeat
+        self.repeat = repeat_of(unit)
         self.op = self.repeat.op
         self.body = outer.inner(self.repeat.body, self.op)
         self.test = None if self.repeat.test is None else outer.inner(self.repeat.test, self.op)
@@ -97,7 +100,7 @@ class RepeatMaker:
         """Copies of the first carries, then the loop itself; with `is_inside` both are known to stay in their storage."""
         return [*self._first_rows(is_inside), self._loop_row(is_inside)]
 
-    def _operands(self) -> tuple[Site | None, list[Site], list[Site], list[Site]]:
+    def _operands(self) -> tuple[Site | None, Sequence[Site], Sequence[Site], Sequence[Site]]:
         """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
         reads = list(self.unit.reads)
         limit = None if self.unit.scalars else reads.pop(0)

@@ -507,7 +507,8 @@ def logspace(
         start, stop, _ = broadcast_arrays(start, stop, base)
         base = array.expand_dims(broadcast_arrays(base, start)[0], axis)
     powers = linspace(start, stop, num, endpoint, axis=axis)
-    found = math.pow(*promoted(base, powers))
+    base, powers = promoted(base, powers)
+    found = math.pow(base, powers)
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 
