@@ -26,7 +26,7 @@ from graphad.core.flags import switch_of_environment
 
 Callback = Callable[[str, bytes | None, str | None], None]  # key, object code or None, error or None
 LIFETIME = 500  # kernels that one worker compiles
-HANDSHAKE = 20.0  # seconds within which a worker must report
+HANDSHAKE = 60.0  # seconds within which a worker must report: a busy machine starts it late
 DEATHS = 3
 QUEUE = 3  # waiting requests of the first worker that start a second one
 IDLE = 10.0  # seconds without work after which the second one ends

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.core import bind as door
@@ -299,22 +299,24 @@ class Compilation:
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
         """The plan bound to numbers, None if that is not possible."""
+        schedule = self.schedule
+        assert schedule is not None
         try:
-            return paused(lambda: self._bound(numbers))
+            return paused(lambda: _bound(schedule, numbers, self.address))
         except ResourceExhaustedError:
             return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
-            if self.schedule is not None and self.schedule.partition.rooms:
+            if schedule.partition.rooms:
                 self.cannot_measure = True
             else:
                 self.fail(f"{type(error).__name__}: {error}")
             return None
 
-    def _bound(self, numbers: Mapping[str, int]) -> Bound:
-        from graphad.compiler.plan.native import bind
 
-        assert self.schedule is not None
-        return bind(self.schedule, numbers, self.address)
+def _bound(schedule: Schedule, numbers: Mapping[str, int], address: Callable[[Any], int]) -> Bound:
+    from graphad.compiler.plan.native import bind
+
+    return bind(schedule, numbers, address)
 
 
 def _apart_from_signals(work: Callable[[], None]) -> None:

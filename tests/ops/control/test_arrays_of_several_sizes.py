@@ -115,3 +115,31 @@ def test_only_the_gathered_elements_have_to_have_one_shape() -> None:
     array = tf.TensorArray(tf.int32, size=3, infer_shape=False)
     array = array.write(0, [1]).write(1, [2, 3]).write(2, [4, 5])
     np.testing.assert_array_equal(array.gather([1, 2]), [[2, 3], [4, 5]])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_joining_refuses_an_element_that_was_not_written(jit: bool) -> None:
+    @tf.function(jit_compile=jit)
+    def joined(n, left_out):
+        array = tf.TensorArray(tf.float32, 3, infer_shape=False, element_shape=[None])
+        for k in tf.range(n):
+            if k != left_out:
+                array = array.write(k, tf.ones([k + 1]))
+        return array.concat()
+
+    assert joined(tf.constant(3), tf.constant(7)).shape == [6]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TensorArray has inconsistent shapes"):
+        joined(tf.constant(3), tf.constant(1))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_no_elements_are_stacked(jit: bool) -> None:
+    @tf.function(jit_compile=jit)
+    def stacked(n):
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False, element_shape=[None, 2])
+        for k in tf.range(n):
+            array = array.write(k, tf.ones([k * 0 + 3, 2]))
+        return array.stack()
+
+    assert stacked(tf.constant(2)).shape == [2, 3, 2]
+    assert tf.size(stacked(tf.constant(0))) == 0
