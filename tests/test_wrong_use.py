@@ -186,6 +186,65 @@ def test_refusals_name_function_argument_and_what_is_allowed(
     assert isinstance(caught.value, tf.errors.GraphadError)
 
 
+ROW = np.ones(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "python", "words"),
+    [
+        (lambda: tf.signal.irfftnd(GOOD, []), ValueError, "irfft: rank is 0, which is less than 1"),
+        (lambda: tf.numpy.fft.fft(ROW, n=np.nan), ValueError, "fft: n is nan of type float; an integer or None"),
+        (lambda: tf.numpy.fft.fft2(GOOD, s=3), TypeError, "fft2: s is 3 of type int; a list of integers or None"),
+        (lambda: tf.numpy.fft.irfftn(GOOD, axes=1.5), TypeError, "irfftn: axes is 1.5 of type float"),
+        (lambda: tf.numpy.fft.rfft(ROW, norm=[1]), TypeError, r"rfft: norm is \[1\] of type list; a string or None"),
+        (lambda: tf.numpy.fft.fftfreq(1.5), ValueError, "fftfreq: n is 1.5 of type float; an integer"),
+        (lambda: tf.numpy.fft.fftshift(ROW, 1.5), TypeError, "fftshift: axes is 1.5 of type float"),
+        (lambda: tf.numpy.linalg.eigh(GOOD, 3), TypeError, "eigh: UPLO is 3 of type int; a string"),
+        (lambda: tf.numpy.linalg.lstsq(ROW, ROW), ValueError, r"lstsq: a has shape \(3,\); a matrix"),
+        (lambda: tf.numpy.linalg.matrix_power(ROW, 2), ValueError, r"matrix_power: a has shape \(3,\); a square matrix"),
+        (lambda: tf.numpy.linalg.matrix_power(GOOD, "x"), TypeError, "matrix_power: n is 'x' of type str; an integer"),
+        (lambda: tf.numpy.linalg.multi_dot([GOOD]), ValueError, "multi_dot: two matrices or more"),
+        (lambda: tf.numpy.linalg.tensorinv(GOOD, 1.5), TypeError, "tensorinv: ind is 1.5 of type float; an integer"),
+        (lambda: tf.numpy.linalg.tensorsolve(GOOD, ROW, 1.5), TypeError, "tensorsolve: axes is 1.5 of type float; a list of"),
+        (lambda: tf.numpy.block([[], [1.0]]), ValueError, "block: a list of blocks is empty"),
+        (lambda: tf.linalg.matrix_rank(GOOD, object()), TypeError, "matrix_rank: Attempt to convert a value"),
+        (lambda: tf.linalg.LinearOperatorAdjoint(GOOD), TypeError, "LinearOperatorAdjoint: operator is a ndarray; give a Linear"),
+        (lambda: tf.linalg.LinearOperatorInversion(3), TypeError, "LinearOperatorInversion: operator is a int; give a Linear"),
+        (lambda: tf.random.Generator(3), TypeError, "Generator: copy_from is a int; give another generator"),
+        (lambda: tf.print(1, end=3), TypeError, "print: end is 3 of type int; a string"),
+        (lambda: tf.vectorized_map(3, GOOD), TypeError, "vectorized_map: fn is 3 of type int; a function"),
+        (lambda: tf.data.experimental.from_list(3), TypeError, "from_list: elements is 3 of type int; a list"),
+        (lambda: tf.config.set_default_device(3.0), ValueError, "device: 3.0 is not a device"),
+    ],
+)  # fmt: skip
+def test_options_of_what_is_less_used_are_refused_by_name(
+    call: Callable[[], object], python: type[Exception], words: str
+) -> None:
+    with pytest.raises(python, match=words) as caught:
+        call()
+    assert isinstance(caught.value, tf.errors.GraphadError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tf.gather(GOOD, x),
+        lambda x: tf.concat([GOOD], x),
+        lambda x: tf.logical_and(x, True),
+        lambda x: tf.random.shuffle(x),
+        lambda x: tf.numpy.abs(x),
+        lambda x: tf.image.non_max_suppression(np.ones((1, 4)), [1.0], x),
+    ],
+)
+def test_a_list_that_holds_itself_is_refused_where_a_number_or_axis_is_asked_for(
+    call: Callable[[Any], object],
+) -> None:
+    x: list[Any] = []
+    x.append(x)
+    with pytest.raises(ValueError, match="nested more than 64 deep, or holds itself"):
+        call(x)
+
+
 def test_what_python_reads_as_one_axis_is_one() -> None:
     x = np.arange(6.0).reshape(1, 6)
     assert tf.numpy.squeeze(x, np.int64(0)).shape == (6,)

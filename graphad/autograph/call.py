@@ -46,7 +46,7 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
         inner = f.__func__
         if type(inner) is not FunctionType:
             return f
-        made = _function(inner, features)
+        made = _function(inner, features, f.__self__)
         return f if made is inner else MethodType(made, f.__self__)
     if kind is BuiltinFunctionType or kind is type:
         if not is_overloaded(f):
@@ -62,7 +62,7 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
         return f
     call = call_method(kind)
     if type(call) is FunctionType:
-        made = _function(call, features)
+        made = _function(call, features, f)
         return f if made is call else MethodType(made, f)
     return f
 
@@ -77,7 +77,7 @@ def call_method(kind: type) -> Any:
     return next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
 
 
-def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
+def _function(f: FunctionType, features: frozenset[str], *given: Any) -> Callable[..., Any]:
     code = f.__code__
     if is_converted(code):
         return f
@@ -89,7 +89,7 @@ def _function(f: FunctionType, features: frozenset[str]) -> Callable[..., Any]:
             return f
         made = converted_function(generator, features)
         return f if made is generator else _MANAGERS[f.__code__](made)
-    return converted_function(f, features)
+    return converted_function(f, features, *given)
 
 
 def takes_functions(f: FunctionType) -> bool:

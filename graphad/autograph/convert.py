@@ -96,9 +96,15 @@ def is_converted(code: CodeType) -> bool:
     return id(code) in _converted
 
 
-def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES) -> FunctionType:
-    """`f` with its control flow converted; `f` itself if there is nothing to convert, or no source."""
-    template = template_of(f, features)
+def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES, *given: Any) -> FunctionType:
+    """`f` with its control flow converted; `f` itself if there is nothing to convert, or no source.
+
+    Args:
+      f: The function.
+      features: Names of optional features.
+      given: Its first arguments as far as they are known, such as the object whose method it is.
+    """
+    template = template_of(f, features, *given)
     return f if template.code is None else bound(f, template.code)
 
 
@@ -106,7 +112,9 @@ def _forget(table: dict[Any, Any], key: tuple[Any, ...], _: object) -> None:
     table.pop(key, None)
 
 
-def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always: bool = False) -> Template:
+def template_of(
+    f: FunctionType, features: frozenset[str] = NO_FEATURES, *given: Any, always: bool = False
+) -> Template:
     """The converted form of a function's code; with `always` even if nothing in it needs conversion."""
     code = f.__code__
     key = id(code), features
@@ -115,7 +123,7 @@ def template_of(f: FunctionType, features: frozenset[str] = NO_FEATURES, always:
         return known[1]
     from graphad.autograph.scan import needs_conversion
 
-    if not always and not needs_conversion(f):  # not cached: the functions that it calls may change
+    if not always and not needs_conversion(f, *given):  # not cached: the functions that it calls may change
         return _NOTHING_TO_DO
     with _lock:
         known = _templates.get(key)

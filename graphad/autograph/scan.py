@@ -1,10 +1,11 @@
-"""A cheap look at a function's bytecode: has it, or anything it calls by name, control flow that could meet a tensor?
+"""A cheap look at a function's bytecode: has it, or anything it calls, control flow that could meet a tensor?
 
-The answer "no" must be certain; it saves reading and rewriting the source. If the code does not show what is called (a
-parameter, a method of one, an item), the answer is "yes".
+The answer "no" must be certain; it saves reading and rewriting the source. If the code does not show what is called (an argument,
+an item), the answer is "yes".
 
-A loop over what is Python's own is no control flow that could meet a tensor: over a list that a name outside of the function
-holds now, over `range` of numbers, over `zip` and `enumerate` of such.
+The code is read once: it gives the *places* of what it calls, loops over and tests, that is, expressions of names, arguments,
+attributes and builtins. What they stand for is looked up each time. A loop over what is Python's own, `range` of numbers or a
+list that a name or an attribute holds now, is no control flow that could meet a tensor, and neither is a test of a number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
-from collections.abc import Iterator
+import sys
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -20,71 +21,107 @@ from typing import Any
 from graphad.autograph.convert import CHANGING, noting
 from graphad.core.memo import Memo
 
-_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
-_FREE = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"))
-_ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-_LOCAL = frozenset(("LOAD_FAST", "LOAD_FAST_CHECK"))
-# What an `if`, a `while`, `and`, `or` and `not` are made of; a `with` has one such jump, behind its _WITH.
-_CHOICES = frozenset(
-    code for name, code in dis.opmap.items() if name == "UNARY_NOT" or ("JUMP" in name and "_IF_" in name)
-)
 _ASSIGNING = frozenset(dis.opmap[name] for name in ("STORE_ATTR", "STORE_SUBSCR"))
-_WITH = dis.opmap["WITH_EXCEPT_START"]
 _FOR = dis.opmap["FOR_ITER"]
-_STORING = frozenset(f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME"))
-_CALLABLE = frozenset(("global", "free", "made", "entered"))
+_STORING = frozenset(
+    f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME", "ATTR")
+)
+_FREE = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"))
+_LEAVING = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"))
+# Instructions whose result is a bool, or the end of a `with`, which asks its manager.
+_DECIDED = frozenset(("IS_OP", "CONTAINS_OP", "CHECK_EXC_MATCH", "WITH_EXCEPT_START"))
+_SILENT = frozenset(("PRECALL", "TO_BOOL", "GET_ITER", "NOP", "RESUME"))
+# Instructions that are not followed.
+_OPAQUE = frozenset(
+    name
+    for name in dis.opmap
+    if name.startswith(("CALL_FUNCTION", "LOAD_SUPER", "MATCH", "UNPACK_EX", "SEND"))
+)
 # Builtins that give numbers or series of Python's own if their arguments are such.
-_PLAIN: dict[str, Any] = {f.__name__: f for f in (enumerate, len, range, reversed, zip)}
+_NUMBERS = frozenset((abs, int, max, min))
+_TESTS = frozenset((callable, hasattr, isinstance, issubclass))
 _SERIES = frozenset((dict, list, range, str, tuple))
-_LOOPS, _STORES = (
-    object(),
-    object(),
-)  # seen: a loop that is left as it is; a name outside that is given another value
-_HARMLESS_CALLS = frozenset(("CALL_INTRINSIC_1", "CALL_INTRINSIC_2"))
-_UNKNOWN = object()
+_PLAIN = frozenset((bool, bytes, complex, float, frozenset, set, type(None), FunctionType, ModuleType))
+_CACHE = 0  # what follows some instructions
+_LOCAL, _JUMPING = frozenset((*dis.haslocal, *dis.hasfree)), frozenset((*dis.hasjrel, *dis.hasjabs))
+# Instructions with a name, and by how many bits their argument is shifted.
+_NAMING = dict.fromkeys(dis.hasname, 0)
+_NAMING[dis.opmap["LOAD_GLOBAL"]] = 1
+if sys.version_info >= (3, 12):
+    _NAMING[dis.opmap["LOAD_ATTR"]] = 1
+    _NAMING[dis.opmap["LOAD_SUPER_ATTR"]] = 2
+_MOST = 200  # functions that are looked at for one
+
+
+class _Kind:
+    """What is known of a value that a call makes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+_UNKNOWN = _Kind("unknown")
+_NUMBER = _Kind("number")
+_COUNTS = _Kind("series")  # of numbers
+_PAIRS = _Kind("series")  # of a number and something else
+_SOME_SERIES = _Kind("series")
+
+
+class _Made:
+    """An object of one of graphad's classes, which a call makes."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
 _NULL = object()
-_NONE = object()
-_called = Memo("calls in code", 4096)  # by code, since a loop may create many functions of one code
+_ANYTHING = ("anything",)
+_A_BOOL = "value", True
+_LOOKED, _STORED = (
+    object(),
+    object(),
+)  # seen: a value that decides; a name or attribute outside that is given another value
+_read = Memo("calls in code", 4096)  # by code, since a loop may create many functions of one code
 
 
-def needs_conversion(f: FunctionType) -> bool:
-    """Whether converting the function may change what it does."""
+def needs_conversion(f: FunctionType, *given: Any) -> bool:
+    """Whether converting the function may change what it does.
+
+    Args:
+      f: The function.
+      given: Its first arguments as far as they are known, such as the object whose method it is.
+    """
     seen: set[Any] = set()
-    # What a loop goes over is looked at now, so nothing may change it before the loop begins.
-    return _needs(f, seen) or (_LOOPS in seen and _STORES in seen)
+    # What a loop goes over or a test asks is looked at now, so nothing may change it before.
+    arguments = dict(zip(f.__code__.co_varnames[: f.__code__.co_argcount], given, strict=False))
+    return _needs(f, arguments, seen) or (_LOOKED in seen and _STORED in seen)
 
 
-def _needs(f: FunctionType, seen: set[Any]) -> bool:
+def _needs(f: FunctionType, arguments: dict[str, Any], seen: set[Any]) -> bool:
+    """`arguments` has the values of parameters, without those of which nothing is known."""
     code = f.__code__
     if noting.get() is not None and _assigns(code):
         return True
-    if id(code) in seen:
+    key = id(code), *map(id, arguments.values())
+    if key in seen:
         return False
-    seen.add(id(code))
-    cells = dict(zip(code.co_freevars, f.__closure__ or (), strict=True))
-    return _code_needs(code, f.__globals__, cells, seen)
+    seen.add(key)
+    parts = _read.get(code)
+    if parts is None:
+        parts = _read.keep(code, _parts_of(code))
+    return parts is None or len(seen) > _MOST or _Scope(f, arguments, seen).needs(parts)
 
 
-def _code_needs(code: CodeType, names: dict[str, Any], cells: dict[str, Any], seen: set[Any]) -> bool:
-    called = _called.get(code)
-    if called is None:
-        called = _called.keep(code, _calls_of(code))
-    if called is True:
-        return True
-    for place in called:
-        if place is _STORES:
-            seen.add(place)
-            continue
-        if place[0] in ("looped", "plain"):
-            kind = _kind(place[1] if place[0] == "looped" else place, names, cells)
-            if kind is None or (place[0] == "looped" and kind != "series"):
-                return True
-            seen.add(_LOOPS)
-            continue
-        found = _found(place, names, cells)
-        if found is _UNKNOWN or _may_branch(found, seen):
-            return True
-    return False
+def _bound(f: FunctionType, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The values of parameters for a call with all of its arguments."""
+    code = f.__code__
+    names = code.co_varnames[: code.co_argcount]
+    defaults = f.__defaults__ or ()
+    found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    found.update(f.__kwdefaults__ or {})
+    found.update(zip(names, given, strict=False))
+    found.update(named)
+    return found
 
 
 def _assigns(code: CodeType) -> bool:
@@ -92,235 +129,327 @@ def _assigns(code: CodeType) -> bool:
     return not (_ASSIGNING.isdisjoint(code.co_code[::2]) and CHANGING.isdisjoint(code.co_names))
 
 
-def _chooses(code: CodeType) -> bool:
-    """Whether there is control flow in the code, besides that of `with`."""
-    ops = code.co_code[::2]
-    return sum(op in _CHOICES for op in ops) > ops.count(_WITH)
+# -- what the code says ----------------------------------------------------------------------------------------------------
 
 
-def _calls_of(code: CodeType) -> Any:
-    """The places of what some code calls; True if it must be converted anyway.
+def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
+    """What some code does with places: ("called", place), ("looped", place), ("tested", place) or ("stored", None), in order;
+    None if it must be converted anyway.
 
-    A place is ("global" or "free", name, attributes...), or ("made" or "entered", place, attributes...) for what a call of
-    that place gives, and for what the `with` of that gives. What must be Python's own is there as ("looped", place), or as a call
-    ("plain", name of a builtin, places of its arguments...); a place is then also ("value", constant) or ("operated", places...).
+    A place is a tuple: ("global", name), ("free", name), ("argument", name), ("value", constant), ("attribute", place, name),
+    ("made", names of the last arguments, place of the function, places of its arguments...), ("entered", place) for what a
+    `with` gives, ("item", place) of a series, ("first", place) of a pair, ("operated", place, place), ("compared", place, place),
+    ("anything",).
     """
-    if any(isinstance(const, CodeType) for const in code.co_consts) or _chooses(code):
-        return True
-    stack: list[Any] = []  # the places of the values on the stack, as far as they are known
-    called: list[Any] = []
-    steps = list(_steps(code))
-    own = _set_once(code, steps)
-    is_named = False  # whether the next call has named arguments
-    held: dict[str, Any] = {}  # the places of the variables that a `with` sets
-    ends: dict[int, list[Any]] = {}  # the stack where a loop ends, and where a jump leads to
-    for before, step in zip([None, *steps], steps, strict=False):
-        name, argument, value, effect, offset = step
-        stack = ends.pop(offset, stack)
-        if name in _GLOBAL:
+    if any(isinstance(const, CodeType) for const in code.co_consts):
+        return None
+    parts: list[tuple[str, Any]] = []
+    stack: list[Any] | None = []  # the places of the values on the stack, None where no instruction leads to
+    steps = _steps(code)
+    parameters, once = _variables(code, steps)
+    held: dict[str, Any] = {}  # the places of the variables that are set once
+    names: tuple[str, ...] = ()  # those of the arguments of the next call
+    ends: dict[int, list[Any]] = {}  # the stack where jumps lead to
+    for name, argument, value, effect, offset in steps:
+        if offset in ends:
+            stack = _joined(stack, ends.pop(offset))
+        if stack is None or name == "PUSH_EXC_INFO":  # a handler begins, above values that it does not call
+            stack = [_ANYTHING] * code.co_stacksize
+        if name == "LOAD_CONST":
+            stack.append(("value", code.co_consts[argument]))
+        elif name.startswith("LOAD_FAST"):
+            stack.append(held.get(value, ("argument", value) if value in parameters else _ANYTHING))
+        elif name in ("LOAD_GLOBAL", "LOAD_NAME"):
             stack += [_NULL] * (effect - 1)
             stack.append(("global", value))
         elif name in _FREE:
             stack.append(("free", value))
-        elif name in _ATTRIBUTE:
-            base = stack.pop() if stack else _UNKNOWN
-            named = (*base, value) if type(base) is tuple else _UNKNOWN
-            stack += [named] + [_NULL] * effect
-        elif name in _LOCAL:
-            stack.append(held.get(value, _UNKNOWN))
-        elif name == "LOAD_CONST":
-            stack.append(("value", value) if value is not None else _NONE)
-        elif name == "FOR_ITER":
-            if not stack or type(stack[-1]) is not tuple:
-                return True
-            called.append(("looped", stack[-1]))
-            left = len(stack) + dis.stack_effect(_FOR, argument, jump=True)
-            ends[value] = [*stack[: min(len(stack) - 1, left)], *[_UNKNOWN] * (left - len(stack) + 1)]
-            stack.append(_UNKNOWN)
-        elif name == "JUMP_FORWARD":
-            ends.setdefault(value, stack)
-        elif name == "BINARY_OP":
-            stack = [*stack[:-2], _operated(stack[-2:])]
-        elif name in _STORING:
-            called.append(_STORES)
-            stack = stack[:-1]
-        elif name == "STORE_FAST":
-            given = stack.pop() if stack else _UNKNOWN
-            if before is not None and before[0] == "BEFORE_WITH" and value in own:
-                held[value] = given
-        elif name == "BEFORE_WITH":
-            manager: Any = stack.pop() if stack else _UNKNOWN
-            is_made = type(manager) is tuple and manager[0] == "made"
-            stack += [_UNKNOWN, ("entered", *manager[1:]) if is_made else _UNKNOWN]
-        elif name == "PUSH_EXC_INFO":  # a handler begins, with values below its own that it does not call
-            stack = [_UNKNOWN] * 8
+        elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+            stack[-1:] = [("attribute", stack[-1], value)] + [_NULL] * effect
         elif name == "PUSH_NULL":
             stack.append(_NULL)
-        elif name in ("GET_ITER", "KW_NAMES", "PRECALL"):
-            is_named = name == "KW_NAMES"
+        elif name == "STORE_FAST":
+            place = stack.pop()
+            if value in once:
+                held[value] = place
+        elif name in _STORING:
+            parts.append(("stored", None))
+            del stack[len(stack) + effect :]
+        elif name == "COPY":
+            stack.append(stack[-argument] if argument <= len(stack) else _ANYTHING)
+        elif name == "SWAP" and argument <= len(stack):
+            stack[-1], stack[-argument] = stack[-argument], stack[-1]
+        elif name in ("BINARY_OP", "COMPARE_OP"):
+            stack[-2:] = [("operated" if name == "BINARY_OP" else "compared", *stack[-2:])]
+        elif name in _DECIDED:
+            del stack[len(stack) + effect - 1 :]
+            stack.append(_A_BOOL)
+        elif name == "UNARY_NOT":
+            parts.append(("tested", stack[-1]))
+            stack[-1] = _A_BOOL
+        elif name == "UNPACK_SEQUENCE":
+            stack[-1:] = [_ANYTHING] * (argument - 1) + [("first", stack[-1])]
+        elif name == "FOR_ITER":
+            parts.append(("looped", stack[-1]))
+            left = len(stack) + dis.stack_effect(_FOR, argument, jump=True)
+            end = [*stack[: min(len(stack) - 1, left)], *[_ANYTHING] * (left - len(stack) + 1)]
+            ends[value] = _joined(ends.get(value), end)
+            stack.append(("item", stack[-1]))
+        elif "JUMP" in name:
+            if "_IF_" in name:
+                if "NONE" not in name:
+                    parts.append(("tested", stack[-1]))
+                if not name.endswith("_OR_POP"):
+                    del stack[-1:]
+            ends[value] = _joined(ends.get(value), stack)
+            if name.endswith("_OR_POP"):
+                stack = stack[:-1]
+            elif "_IF_" not in name:
+                stack = None
+        elif name in _LEAVING:
+            stack = None
+        elif name == "BEFORE_WITH":
+            stack[-1:] = [_ANYTHING, ("entered", stack[-1])]
+        elif name == "KW_NAMES":
+            names = code.co_consts[argument]
         elif name in ("CALL", "CALL_KW"):
-            by_position = name == "CALL" and not is_named
-            is_named = False
+            if name == "CALL_KW":
+                names = stack.pop()[1]
             # Below the arguments: the function and NULL, in either order, or a method and its object. The end of a `with`
             # is a method with None as its object, that of the manager as it is.
-            below = (argument or 0) + (2 if name == "CALL" else 3)
-            callee = [x for x in stack[-below : len(stack) - below + 2] if x is not _NULL]
-            made: Any = _UNKNOWN
-            if len(stack) < below or not callee:
-                return True
-            if callee[-1] is not _NONE:
-                if len(callee) != 1 or type(callee[0]) is not tuple or callee[0][0] not in _CALLABLE:
-                    return True
-                if callee[0][0] == "global" and callee[0][1] in _PLAIN and by_position:
-                    given = stack[len(stack) - (argument or 0) :]
-                    made = "plain", callee[0][1], *given
-                    called.append(made)
-                else:
-                    called.append(callee[0])
-                    made = "made", callee[0]
-            del stack[-below:]
-            stack.append(made)
-        elif name.startswith("CALL"):
-            if name not in _HARMLESS_CALLS:
-                return True
-            stack[-1:] = [_UNKNOWN]
-        elif name in ("SWAP", "COPY"):
-            stack = [_UNKNOWN] * (len(stack) + effect)
-        else:
+            count = argument
+            below = stack[-count - 2 : len(stack) - count]
+            callee = [x for x in below if x is not _NULL]
+            if len(below) < 2 or not callee:
+                return None
+            made: Any = _ANYTHING
+            if callee[-1] != ("value", None):
+                if len(callee) != 1:
+                    return None
+                made = "made", names, callee[0], *stack[len(stack) - count :]
+                parts.append(("called", made))
+            stack[-count - 2 :] = [made]
+            names = ()
+        elif name not in _SILENT:
+            if name in _OPAQUE:
+                return None
             depth = max(len(stack) + effect, 0)
-            stack = [*stack[: max(min(len(stack), depth) - (effect <= 0), 0)]]
-            stack += [_UNKNOWN] * (depth - len(stack))
-    return tuple(called)
+            del stack[max(min(len(stack), depth) - (effect <= 0), 0) :]
+            stack += [_ANYTHING] * (depth - len(stack))
+    return tuple(parts)
 
 
-def _operated(operands: list[Any]) -> Any:
-    return ("operated", *operands) if all(type(x) is tuple for x in operands) else _UNKNOWN
+def _joined(one: list[Any] | None, other: list[Any]) -> list[Any]:
+    """The stack where two ways meet; their lengths differ below what is known of a handler."""
+    if one is None:
+        return list(other)
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return [a if a == b else _ANYTHING for a, b in pairs][::-1]
 
 
-def _kind(place: Any, names: dict[str, Any], cells: dict[str, Any]) -> str | None:
-    """What a value is that is Python's own: "number" or "series"; None for all else."""
-    what, *parts = place if type(place) is tuple else (None,)
-    if what == "operated":
-        return "number" if all(_kind(part, names, cells) == "number" for part in parts) else None
-    if what == "plain":
-        name, *given = parts
-        kinds = [_kind(x, names, cells) for x in given]
-        f = _PLAIN[name]
-        if _global(name, names) is not f:
-            return None
-        if f is len:
-            return "number" if kinds == ["series"] else None
-        if f is enumerate and kinds[1:] == ["number"]:
-            kinds.pop()
-        wanted = "number" if f is range else "series"
-        return "series" if all(kind == wanted for kind in kinds) else None
-    if what == "value":
-        found = parts[0]
-    elif what in ("global", "free") and len(parts) == 1:
-        found = _found(place, names, cells)
-    else:
-        return None
-    return "number" if type(found) is int else "series" if type(found) in _SERIES else None
+def _steps(code: CodeType) -> list[tuple[str, int, Any, int, int]]:
+    """The instructions: name, argument, name of the variable or place of the jump, effect on the depth of the stack, place in
+    the code. Those that load or store two variables are two. The iterator of `dis` takes five times as long.
+    """
+    steps: list[tuple[str, int, Any, int, int]] = []
+    text, names = code.co_code, code.co_names
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    variables = (*code.co_varnames, *cells, *code.co_freevars)
+    argument, end = 0, len(text)
+    for offset in range(0, end, 2):
+        op = text[offset]
+        argument += text[offset + 1]
+        if op == _CACHE:
+            continue
+        if op == dis.EXTENDED_ARG:
+            argument <<= 8
+            continue
+        name: str = dis.opname[op]
+        value: Any = None
+        if op in _NAMING:
+            value = names[argument >> _NAMING[op]]
+        elif op in _LOCAL:
+            first, *more = name.split("_FAST_")
+            if more and more[0] not in ("CHECK", "AND_CLEAR"):
+                for verb, k in ((first, argument >> 4), (more[0].removesuffix("_FAST"), argument & 15)):
+                    steps.append((f"{verb}_FAST", k, variables[k], 1 if verb == "LOAD" else -1, offset))
+                argument = 0
+                continue
+            value = variables[argument]
+        elif op in _JUMPING and "BACKWARD" not in name:
+            value = offset + 2 + 2 * argument
+            while value < end and text[value - 2 * argument] == _CACHE:
+                value += 2
+        effect = dis.stack_effect(op, argument if op >= dis.HAVE_ARGUMENT else None, jump=False)
+        steps.append((name, argument, value, effect, offset))
+        argument = 0
+    return steps
 
 
-def _steps(code: CodeType) -> Iterator[tuple[str, int | None, Any, int, int]]:
-    """The instructions: name, argument, what that stands for, effect on the depth of the stack, place in the code. Those that
-    load or store two variables are two."""
-    for instruction in dis.get_instructions(code):
-        name, value = instruction.opname, instruction.argval
-        first, *more = name.split("_FAST_")
-        if more and isinstance(value, tuple):
-            for verb, variable in zip((first, more[0].removesuffix("_FAST")), value, strict=True):
-                yield f"{verb}_FAST", None, variable, 1 if verb == "LOAD" else -1, instruction.offset
-        else:
-            effect = dis.stack_effect(instruction.opcode, instruction.arg)
-            yield name, instruction.arg, value, effect, instruction.offset
+def _variables(code: CodeType, steps: list[tuple[str, int, Any, int, int]]) -> tuple[set[str], set[str]]:
+    """The parameters that are not given another value, and the other variables that are given a value in one place."""
+    listed = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    more = 0 if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) == 0 else 2
+    all_parameters = set(code.co_varnames[: len(listed) + more])
+    stored = [value for name, _, value, _, _ in steps if name.startswith(("STORE_FAST", "DELETE_FAST"))]
+    return set(listed) - set(stored), {x for x in stored if stored.count(x) == 1} - all_parameters
 
 
-def _set_once(code: CodeType, steps: list[tuple[str, int | None, Any, int, int]]) -> set[str]:
-    """The local variables that are no parameters and are given a value in one place."""
-    once: set[str] = set()
-    flags = code.co_flags
-    parameters = code.co_argcount + code.co_kwonlyargcount
-    parameters += bool(flags & inspect.CO_VARARGS) + bool(flags & inspect.CO_VARKEYWORDS)
-    more = set(code.co_varnames[:parameters])
-    for name, _, value, _, _ in steps:
-        if name.startswith("STORE_FAST"):
-            (more if value in once else once).add(value)
-    return once - more
+# -- what it stands for ----------------------------------------------------------------------------------------------------
 
 
-def _found(place: tuple[Any, ...], names: dict[str, Any], cells: dict[str, Any]) -> Any:
-    """What is called: the value of a place as of now."""
-    kind, name, *attributes = place
-    if kind == "global":
-        found = _global(name, names)
-    elif kind == "free":
-        found = _free(name, cells)
-    elif attributes:
-        method, *attributes = attributes
-        found = _method(_found(name, names, cells), method, kind == "entered")
-    else:
-        return _UNKNOWN
-    for attribute in attributes:
-        found = _attribute(found, attribute)
-    return found
+class _Scope:
+    """The names of a function, as of now."""
 
+    def __init__(self, f: FunctionType, arguments: dict[str, Any], seen: set[Any]) -> None:
+        self._globals = f.__globals__
+        self._cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        self._arguments = arguments
+        self._seen = seen
 
-def _method(made: object, name: str, is_entered: bool) -> Any:
-    """A method of an object of one of graphad's classes, where a `with` of one gives the object itself."""
-    if not isinstance(made, type) or not made.__module__.startswith("graphad."):
-        return _UNKNOWN
-    if is_entered:
-        enters = inspect.getattr_static(made, "__enter__", None)
-        if getattr(enters, "__annotations__", {}).get("return") != made.__name__:
+    def needs(self, parts: tuple[tuple[str, Any], ...]) -> bool:
+        """Whether one of the parts may need conversion."""
+        for what, place in parts:
+            if what == "stored":
+                self._seen.add(_STORED)
+            elif what == "called":
+                if self._may_branch(place):
+                    return True
+            else:
+                kind = _kind(self.value(place))
+                if kind is None or (what == "looped" and kind != "series"):
+                    return True
+                self._seen.add(_LOOKED)
+        return False
+
+    def value(self, place: tuple[Any, ...]) -> Any:
+        """What a place stands for: the object, a `_Made` or a `_Kind`."""
+        what, *parts = place
+        if what == "value":
+            return parts[0]
+        if what == "global":
+            found = self._globals.get(parts[0], _UNKNOWN)
+            return getattr(builtins, parts[0], _UNKNOWN) if found is _UNKNOWN else found
+        if what == "free":
+            try:
+                return self._cells[parts[0]].cell_contents
+            except (KeyError, ValueError):
+                return _UNKNOWN
+        if what == "argument":
+            return self._arguments.get(parts[0], _UNKNOWN)
+        if what == "anything":
             return _UNKNOWN
-    method = inspect.getattr_static(made, name, None)
-    return method if isinstance(method, FunctionType) else _UNKNOWN
+        if what == "made":
+            names, callee, *arguments = parts
+            return _made(self.value(callee), [self.value(x) for x in arguments], bool(names))
+        base = self.value(parts[0])
+        if what == "attribute":
+            return _attribute(base, parts[1])
+        if what == "entered":
+            return base if isinstance(base, _Made) and _enters_itself(base.kind) else _UNKNOWN
+        if what == "item":
+            if base is _PAIRS:
+                return _PAIRS
+            return _NUMBER if base is _COUNTS or type(base) is range else _UNKNOWN
+        if what == "first":
+            return _NUMBER if base is _PAIRS else _UNKNOWN
+        kinds = [_kind(base), _kind(self.value(parts[1]))]
+        is_number = None not in kinds if what == "compared" else kinds == ["number", "number"]
+        return _NUMBER if is_number else _UNKNOWN
+
+    def _may_branch(self, made: tuple[Any, ...]) -> bool:
+        """Whether a call may run the user's control flow."""
+        from graphad.autograph.call import (
+            behind_context_manager,
+            call_method,
+            is_overloaded,
+            may_convert,
+            takes_functions,
+        )
+
+        _, names, callee, *places = made
+        found = self.value(callee)
+        given: list[Any] = []
+        is_whole = not isinstance(found, partial)  # whether these are all arguments of the function that runs
+        while isinstance(found, partial):
+            found = found.func
+        if isinstance(found, MethodType):
+            given = [found.__self__]
+            found = found.__func__
+        if isinstance(found, FunctionType):
+            found = behind_context_manager(found) or found
+            if takes_functions(found):
+                return True
+        elif isinstance(found, _Kind):
+            return True
+        elif isinstance(found, ModuleType | _Made):
+            return False
+        elif isinstance(found, type) or type(found).__module__ == "builtins":
+            if found is setattr or found is delattr:
+                self._seen.add(_STORED)
+            return callable(found) and is_overloaded(found) and _kind(self.value(made)) is None
+        else:
+            given, found = [found], call_method(type(found))
+        if not isinstance(found, FunctionType) or not may_convert(found):
+            return False
+        values = [*given, *[self.value(x) for x in places]]
+        split = len(values) - len(names)
+        named = dict(zip(names, values[split:], strict=True))
+        return _needs(found, _bound(found, values[:split], named) if is_whole else {}, self._seen)
 
 
-def _free(name: str, cells: dict[str, Any]) -> Any:
-    try:
-        return cells[name].cell_contents
-    except (KeyError, ValueError):
+def _kind(value: object) -> str | None:
+    """What a value is that is Python's own: a "number", an integer that is; a "series"; "plain" for others; None for all else."""
+    kind = type(value)
+    if kind is _Kind:
+        return None if value is _UNKNOWN else value.name  # type: ignore[attr-defined]
+    if kind is int or kind is bool:
+        return "number"
+    return "series" if kind in _SERIES else "plain" if kind in _PLAIN else None
+
+
+def _made(f: object, given: list[Any], is_named: bool) -> Any:
+    """What a call gives; `is_named` if some arguments have names."""
+    if isinstance(f, type) and f.__module__.startswith("graphad."):
+        return _Made(f)
+    if is_named or f.__class__.__hash__ is None or getattr(f, "__module__", None) != "builtins":
         return _UNKNOWN
-
-
-def _global(name: str, names: dict[str, Any]) -> Any:
-    found = names.get(name, _UNKNOWN)
-    return getattr(builtins, name, _UNKNOWN) if found is _UNKNOWN else found
-
-
-def _attribute(base: object, name: str) -> Any:
-    """An attribute of a module, or a method of an object of one of graphad's classes, which is called as it is."""
-    if isinstance(base, ModuleType):
-        return getattr(base, name, _UNKNOWN)
-    if type(base).__module__.startswith("graphad."):
-        method = inspect.getattr_static(base, name, None)
-        return method if isinstance(method, FunctionType) else _UNKNOWN
+    kinds = [_kind(x) for x in given]
+    if f in _TESTS:
+        return _NUMBER
+    if f in _NUMBERS:
+        return _NUMBER if given and all(kind == "number" for kind in kinds) else _UNKNOWN
+    if f is len:
+        return _NUMBER if kinds == ["series"] else _UNKNOWN
+    if f is range:
+        return _COUNTS if all(kind == "number" for kind in kinds) else _UNKNOWN
+    if f is enumerate and kinds[1:] == ["number"]:
+        kinds.pop()
+    if f in (enumerate, reversed, zip) and all(kind == "series" for kind in kinds):
+        return (
+            _PAIRS if f is enumerate else _COUNTS if f is reversed and given[0] is _COUNTS else _SOME_SERIES
+        )
     return _UNKNOWN
 
 
-def _may_branch(found: object, seen: set[Any]) -> bool:
-    """Whether calling this may run the user's control flow."""
-    from graphad.autograph.call import (
-        behind_context_manager,
-        call_method,
-        is_overloaded,
-        may_convert,
-        takes_functions,
-    )
+def _attribute(base: Any, name: str) -> Any:
+    """An attribute of a module or of an object, where no code of the user's gives it."""
+    if isinstance(base, ModuleType):
+        return getattr(base, name, _UNKNOWN)
+    kind: Any = base.kind if isinstance(base, _Made) else type(base)
+    if kind is _Kind or kind.__getattribute__ is not object.__getattribute__:
+        return _UNKNOWN
+    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), _UNKNOWN)
+    if kind.__module__.startswith("graphad."):  # a method, which is called as it is
+        own = inspect.getattr_static(base, name, None) if kind is type(base) else found
+        return own if isinstance(own, FunctionType) else _UNKNOWN
+    held = getattr(base, "__dict__", {})
+    if name in held and not hasattr(type(found), "__set__"):
+        return held[name]
+    return MethodType(found, base) if type(found) is FunctionType else _UNKNOWN
 
-    while isinstance(found, MethodType | partial):
-        found = found.__func__ if isinstance(found, MethodType) else found.func
-    if isinstance(found, FunctionType):
-        found = behind_context_manager(found) or found
-        return takes_functions(found) or (may_convert(found) and _needs(found, seen))
-    if isinstance(found, ModuleType):
-        return False
-    if isinstance(found, type):
-        return is_overloaded(found)
-    if type(found).__module__ == "builtins":
-        return callable(found) and is_overloaded(found)
-    call = call_method(type(found))
-    return type(call) is FunctionType and may_convert(call)
+
+def _enters_itself(kind: type) -> bool:
+    """Whether a `with` of an object of one of graphad's classes gives the object itself."""
+    enters = inspect.getattr_static(kind, "__enter__", None)
+    return getattr(enters, "__annotations__", {}).get("return") == kind.__name__

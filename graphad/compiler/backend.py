@@ -103,6 +103,7 @@ class Backend(ABC):
       has_calls: Whether native loops may call evals of ops (`call`).
       has_branches: Whether plans and native loops may have branches (`branch`).
       has_growing: Whether native loops may collect slices and walk along stacks of which only the run knows how many there are.
+      has_measures: Whether a run may find sizes of slices on which rows behind depend (`measure`).
       copied: The element sizes, in bytes, that it can copy and fill.
       misfits: Statuses of a run that did nothing because the arguments do not fit the guard.
     """
@@ -120,6 +121,7 @@ class Backend(ABC):
     has_calls: bool = False
     has_branches: bool = False
     has_growing: bool = False
+    has_measures: bool = False
     copied: frozenset[int]
     misfits: frozenset[int]
 
@@ -271,6 +273,11 @@ class Backend(ABC):
 
     def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
         """A function that puts an array into a cell, and gives what has to stay as long as it is read."""
+        raise NotImplementedError
+
+    def measure(self) -> int:
+        """The address of the function that finds the size of a slice, if it `has_measures`; `rows` defines the layout of its
+        block."""
         raise NotImplementedError
 
     @abstractmethod

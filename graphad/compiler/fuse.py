@@ -80,29 +80,36 @@ class Fused:
         for unit in lowered.units:
             self._add(unit)
         self._merge_siblings()
-        self.live = [group for group in self._groups if self._find(group.index) == group.index]
+        self.live = [group for group in self._groups if self.find(group.index) == group.index]
         self._compute_again()
 
     def group_of(self, value: int) -> int | None:
         """The group that makes a root, None for inputs and constants."""
         made = self._maker.get(value)
-        return None if made is None else self._find(made)
+        return None if made is None else self.find(made)
 
     def is_inside(self, group: Group, value: int) -> bool:
         """Whether the nodes of a group take a value from each other rather than from storage."""
         if value in group.again:
             return True
-        return value in self.lowered.inner and self._find(self._maker[value]) == group.index
+        return value in self.lowered.inner and self.find(self._maker[value]) == group.index
 
     def sources(self, group: Group) -> set[int]:
         """The groups that a group depends on."""
-        found = {self._find(i) for i in self.lowered.chain.links.get(group.index, ())}
+        found = {self.find(i) for i in self.links(group)}
         for root in self.reads(group):
             made = self.group_of(root)
             if made is not None:
                 found.add(made)
         found.discard(group.index)
         return found
+
+    def links(self, group: Group) -> set[int]:
+        """The units that must run before those of a group, beyond those whose values it reads."""
+        found = self.lowered.chain.links
+        if group.kind != LOOP:
+            return set(found.get(group.index, ()))
+        return {other for node in group.nodes if found for other in found.get(self._maker[node.start], ())}
 
     def reads(self, group: Group) -> set[int]:
         """The roots that a group reads from storage."""
@@ -115,7 +122,8 @@ class Fused:
             if not self.is_inside(group, value) and self.lowered.number(value) is None
         }
 
-    def _find(self, index: int) -> int:
+    def find(self, index: int) -> int:
+        """The group that a unit is part of."""
         while self._parent[index] != index:
             self._parent[index] = self._parent[self._parent[index]]
             index = self._parent[index]
@@ -139,7 +147,7 @@ class Fused:
             if made is not None:
                 self._depend(group, made)
         for index in self.lowered.chain.links.get(unit.index, ()):
-            self._depend(group, self._find(index))
+            self._depend(group, self.find(index))
 
     def _depend(self, group: Group, index: int) -> None:
         source = self._groups[index]
@@ -186,7 +194,7 @@ class Fused:
         if chosen is None:
             return None
         # Merging may have added a node on which a further input depends.
-        rest = [i for i in (*others, *direct) if self._find(i) != chosen.index]
+        rest = [i for i in (*others, *direct) if self.find(i) != chosen.index]
         return chosen if self._may_depend(chosen, rest) else None
 
     def _fits(self, unit: Group, reduced: tuple[int, ...] | None, weight: int = 0) -> bool:
@@ -200,7 +208,7 @@ class Fused:
     def _may_depend(self, unit: Group, others: Sequence[int]) -> bool:
         """Whether the unit may come to depend on these without a cycle, now or by what already depends on it."""
         for index in others:
-            other = self._groups[self._find(index)]
+            other = self._groups[self.find(index)]
             if other is unit:
                 continue
             if other.above & unit.bits:
@@ -228,7 +236,7 @@ class Fused:
 
     def _merge_siblings(self) -> None:
         """Merge loops over one shape that read the same storage and do not depend on each other: one pass instead of two."""
-        live = [group for group in self._groups if self._find(group.index) == group.index]
+        live = [group for group in self._groups if self.find(group.index) == group.index]
         # Dependencies may have grown since the readers were created: recompute them in topological order.
         sources = {group.index: self.sources(group) for group in live}
         for group in self.ordered(live, sources):

@@ -35,7 +35,7 @@ from graphad.compiler.units import (
     view_of,
     windows_of,
 )
-from graphad.core.dims import UndecidedSize, product
+from graphad.core.dims import UndecidedSize, product, run_time_symbols
 from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
@@ -44,6 +44,7 @@ from graphad.graph.walk import acts, gives_result, only_speaks
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 from graphad.ops.control.kinds import is_branch, is_loop
+from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -89,6 +90,7 @@ class Lowered:
         self.reads: dict[int, int] = {}
         self.given: dict[int, Node] = {}
         self.cuts = Cuts(graph)
+        self.measured: set[str] = set()  # the symbols of sizes that its runs find
         self._sizes: dict[int, Node] = {}  # scalar values that are sizes
         self._constants = dict(enumerate(graph.constants, len(graph.inputs)))
         self._assigned: dict[int, int] = {}  # handle input -> value it was last given
@@ -102,6 +104,22 @@ class Lowered:
         for node in graph.nodes:
             self._node(node)
         self.outputs = [self._plain(value) for value in graph.outputs]
+        self._wait_for_sizes()
+
+    def _wait_for_sizes(self) -> None:
+        """Let units come after those that find the sizes of what they read and write."""
+        if not self.measured:
+            return
+        finders = {name: unit for unit in self.units for each in unit.measures for name in each[0].symbols}
+        for unit in self.units:
+            sites = [*unit.reads, *[self.site(value) for value in unit.writes]]
+            dims = [size for site in sites for size in (*site.shape, *site.strides, site.offset)]
+            names = run_time_symbols([*dims, *(unit.shape or ())])
+            for node in unit.nodes:
+                names |= run_time_sizes(node)
+            links = [finders[name].index for name in sorted(names) if finders.get(name, unit) is not unit]
+            if links:
+                self.chain.links[unit.index] = [*self.chain.links.get(unit.index, ()), *links]
 
     def _unit(self, kind: str, values: Sequence[int]) -> Unit:
         unit = Unit(kind, len(self.units))
@@ -138,7 +156,8 @@ class Lowered:
         if op.effects and not self._speaks(node):
             self._effect(node)
             return
-        if op.as_size is not None and node.specs[0].dtype.itemsize <= 8:
+        is_found = bool(run_time_sizes(node))
+        if op.as_size is not None and node.specs[0].dtype.itemsize <= 8 and not is_found:
             self._sizes[node.start] = node
         if self._depends_on_sizes(node):
             self.given[node.start] = self._sizes[node.start] = node
@@ -146,7 +165,13 @@ class Lowered:
             return
         if self._moved(node):
             return
-        if not node.inputs and not op.multiple and not op.structured and is_definite(node.specs[0].dims):
+        if (
+            not node.inputs
+            and not op.multiple
+            and not op.structured
+            and is_definite(node.specs[0].dims)
+            and not is_found
+        ):
             self.given[node.start] = node
             self._own(node.start)
             return
@@ -199,7 +224,9 @@ class Lowered:
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
-        if op.transient or op.extension:
+        if op.transient or op.extension or run_time_sizes(node):
+            return False
+        if run_time_symbols([size for value in node.inputs for size in self.specs[value].dims or ()]):
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)
@@ -338,6 +365,9 @@ class Lowered:
         if kind.name not in ("int32", "int64") and self.number(values[0]) is None:
             return f"its limit is a tensor of {kind.name}"
         has_routines = self._has_routines and self.backend.has_routines_in_loops
+        slices = [*op.operands.xs(op.body.inputs), *op.results.ys(op.body.output_specs)]
+        if run_time_symbols([size for spec in slices for size in spec.dims or ()]):
+            return "it walks along slices of a size that only the run knows"
         repeat = native_form(op, self.options, self.backend, has_routines)
         if isinstance(repeat, str):
             return repeat
@@ -434,6 +464,10 @@ class Lowered:
         unit = self._unit(ROUTINE, [self.sites[v].root for v in values])
         unit.nodes, unit.reads, unit.writes = [node], [self.sites[v] for v in values], list(node.outputs)
         unit.routine = form
+        for each in node.op.measures([self.specs[value] for value in node.inputs]):
+            if not each[0].symbols <= self.measured:
+                self.measured |= each[0].symbols
+                unit.measures.append(each)
         for value in node.outputs:
             self.maker[value] = unit.index
             self._own(value)

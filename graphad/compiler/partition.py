@@ -23,6 +23,7 @@ from graphad.compiler.passes.expand import expanded
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.compiler.stack import stacked
 from graphad.compiler.units import LOOP, Partition, Unit
+from graphad.core.dims import run_time_symbols
 from graphad.graph.ir import Graph
 from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse
@@ -48,11 +49,12 @@ def partition(
     fused = Fused(lowered)
     units = _units(lowered, fused)
     roots = {lowered.site(value).root for value in lowered.outputs}
-    if backend.has_endings:
+    has_numbers = not any(run_time_symbols(spec.dims or ()) for spec in lowered.specs)
+    if backend.has_endings and has_numbers:
         units = ended(units, roots, backend, options.relaxed)
     if backend.has_stages:
         units = stacked(units, roots, lowered.specs, backend.stages_add)
-    if backend.has_blocks:
+    if backend.has_blocks and has_numbers:
         units = in_blocks(units, roots, lowered.specs)
     found = (graph, units, lowered.sites, lowered.specs, lowered.outputs, lowered.given, lowered.reads)
     return Partition(backend, *found)
@@ -75,8 +77,8 @@ def _units(lowered: Lowered, fused: Fused) -> list[Unit]:
 def _needs(fused: Fused, group: Group) -> set[int]:
     """The groups that must run before a group."""
     made = [fused.group_of(site.root) for site in group.unit.reads]
-    links = fused.lowered.chain.links.get(group.index, ())
-    return ({index for index in made if index is not None} | set(links)) - {group.index}
+    links = {fused.find(index) for index in fused.links(group)}
+    return ({index for index in made if index is not None} | links) - {group.index}
 
 
 def _compose(

@@ -8,7 +8,7 @@ device with a driver a launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Argument(NamedTuple):
@@ -49,11 +49,21 @@ class About(NamedTuple):
     line: str | None
 
 
+class Patch(NamedTuple):
+    """The word at `word` of a step is the address of word `inner` of another row: the one at `path[0]` in the same table or plan,
+    or one in its tables, as pairs of the number of a table and of a row."""
+
+    word: int
+    path: tuple[Any, ...]
+    inner: int
+
+
 class Row(NamedTuple):
     """One row of a plan, of a parallel region, or of a table that a step walks itself.
 
     `tables` are (word, rows): that word of the step is the address of a table of these rows. A row in a table whose `about` is
-    None belongs to the step that walks the table. `owned` are objects of Python that it calls.
+    None belongs to the step that walks the table. `owned` are objects of Python that it calls. `finds` is the symbol of a size
+    that it finds and adds to other words, those of `patches`.
     """
 
     function: int
@@ -64,6 +74,8 @@ class Row(NamedTuple):
     pointers: Sequence[Pointer] = ()
     about: About | None = None
     owned: Sequence[Owned] = ()
+    finds: str = ""
+    patches: Sequence[Patch] = ()
 
 
 class Step(NamedTuple):
@@ -101,6 +113,22 @@ MOVE = 15
 MOVE_WORDS = 4
 TOO_LONG = 77  # status: more rounds than the stacks have slices
 WRONG_STEPS = 78  # status: the limit differs from the number of steps that the loop was made for
+
+# Words of a row that finds the size of a slice: its bounds, each a number or the address of one of so many bytes (0: a number);
+# the size of the axis, the step (0: LOW is the address of a mask of so many elements), the size that was found last, and where to
+# store it (or null). Then for each of COUNT words that depend on the size its address, and by how much it grows with the size.
+(
+    M_LOW,
+    M_LOW_BYTES,
+    M_HIGH,
+    M_HIGH_BYTES,
+    M_EXTENT,
+    M_STEP,
+    M_LAST,
+    M_NUMBER,
+    M_COUNT,
+) = range(9)
+MEASURED, MEASURED_WORDS = 9, 2
 
 # A stack of which only the run knows how many slices it has is found by a cell of words in the workspace: the address of its
 # first slice and the number of its slices. If its slices are stacks of several lengths, they are pairs of numbers: the first

@@ -7,7 +7,7 @@ same storage, if strides can express it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Size
@@ -54,6 +54,7 @@ class Unit(Struct):
       scalars: Of a loop: the constant or `sizes` node of each scalar word; of a repeat: its limit, if that is known.
       repeat: Of a repeat: its native form, a `graphad.compiler.repeat.Repeat`.
       branch: Of a branch: its native form, a `graphad.compiler.branch.Branch`.
+      measures: Of a routine: how it finds sizes, an `Op.measures` for each that no unit before it finds.
       why: Of a host step or call of a structured op: why it has no native form.
       parts: Of parts: a list of `graphad.kernels.sites.Part`.
       shape, reduced: Of a loop: its iteration shape, and the reduced axes.
@@ -76,6 +77,7 @@ class Unit(Struct):
     scalars: list[Node | Array] = []
     repeat: Repeat | None = None
     branch: Branch | None = None
+    measures: list[tuple[Any, ...]] = []
     why: str = ""
     parts: Sequence[Part] = ()
     shape: tuple[Size, ...] = ()
@@ -105,6 +107,9 @@ class Partition(Struct):
     given: dict[int, Node]  # values that depend only on sizes, computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
     elements: dict[int, Size] = {}  # the number of elements of roots, cached
+    rooms: Mapping[
+        str, Size
+    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order in which it finds them
 
     @property
     def loops(self) -> list[Loop | Nest]:

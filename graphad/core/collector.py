@@ -7,18 +7,21 @@ would walk them again and again and take as long as the work itself.
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from threading import get_ident
 from types import TracebackType
+from typing import TypeVar
 
 from graphad.core import forks
 
+T = TypeVar("T")
 _lock = forks.rlock()
 _depths: dict[int, int] = {}  # thread -> how many blocks it is in
 _was_on = False  # whether it goes on again once no thread is in a block
 
 
 class Held:
-    """A context in which the collector is off; any number of threads may be in one."""
+    """A context in which the collector is off; any number of threads may be in one. What an interrupt may end is `paused`."""
 
     __slots__ = ()
 
@@ -58,11 +61,31 @@ def settle() -> None:
         gc.unfreeze()
 
 
-def let_go() -> None:
-    """After an interrupt, outside of all blocks of this thread: it may have come before one of them began to end."""
+def paused(work: Callable[[], T]) -> T:
+    """What `work` gives, which runs while the collector is off.
+
+    Whenever an interrupt comes, the collector is as it was: also before the first step of what turns it on.
+    """
+    depth = _depths.get(get_ident(), 0)
+    try:
+        try:
+            held.__enter__()
+            return work()
+        finally:
+            _back_to(depth)
+    except BaseException:
+        _back_to(depth)
+        raise
+
+
+def _back_to(depth: int) -> None:
+    """Go back to how many blocks this thread was in; nothing is done the second time."""
     with _lock:
-        _depths.pop(get_ident(), None)
-        _turn_on()
+        if depth:
+            _depths[get_ident()] = depth
+        else:
+            _depths.pop(get_ident(), None)
+            _turn_on()
 
 
 def _turn_on() -> None:

@@ -87,7 +87,10 @@ def lift_truths(x: object) -> Tensor:
 
 def is_empty_list(x: object) -> bool:
     """Whether it is a list in which there is no number, though it may hold such lists."""
-    return isinstance(x, list | tuple) and all(map(is_empty_list, x))
+    try:
+        return isinstance(x, list | tuple) and all(map(is_empty_list, x))
+    except RecursionError:
+        return False  # who makes a tensor of it says that it is too deep
 
 
 def lift_own(x: object) -> Tensor:

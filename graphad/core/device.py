@@ -23,7 +23,7 @@ def parse(name: str) -> tuple[str, int]:
 
     Raises: InvalidArgumentError: the name is not a device.
     """
-    match = re.match(_NAME, name, re.IGNORECASE)
+    match = re.match(_NAME, name, re.IGNORECASE) if isinstance(name, str) else None
     if match is None:
         raise InvalidArgumentError(
             f"device: {name!r} is not a device; use 'cpu' or 'cuda', with ':1' for the second one."

@@ -3,6 +3,10 @@
 While a graph is specialised, each unknown size is a symbol of its size class. Two different symbols stand for
 different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A comparison that this cannot decide raises
 `UndecidedSize`, and the specialiser pins one of the symbols to its number and starts again.
+
+The symbols of a native plan may also stand for sizes that only the run finds (`run_time`). Such a size may be any number from 0
+on. It is equal to itself alone: nothing is done for the case that it equals another size, be that 0 or 1, and where an op needs
+two sizes to be equal there is no such plan.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 Monomial = tuple[str, ...]
 SMALLEST_SYMBOL = 2
+_RUN_TIME = "~"  # the first letter of the symbols of sizes that only the run finds
 UNKNOWN = -(2**31) + 1  # stands for an unknown number among known integers; no size is as small
 # Numbers that no symbol equals: the literal sizes of the graph whose size class is being compiled.
 _literals: ContextVar[frozenset[int]] = ContextVar("graphad_literal_sizes", default=frozenset())
@@ -121,6 +126,11 @@ class Dim:
     def symbol(name: str) -> Dim:
         return Dim({(name,): 1})
 
+    @staticmethod
+    def run_time(number: int) -> Dim:
+        """The symbol of a size that only the run finds, one of those that are told apart by number."""
+        return Dim.symbol(f"{_RUN_TIME}{number}")
+
     @property
     def symbols(self) -> frozenset[str]:
         return frozenset(name for monomial in self.terms for name in monomial)
@@ -198,6 +208,8 @@ class Dim:
             return NotImplemented
         if terms == self.terms:
             return True
+        if run_time_symbols((self, other)):
+            return False  # not certainly equal
         if _is_symbol(self.terms) and _is_symbol(terms):
             return False  # one class, two symbols: two sizes
         if (_is_symbol(self.terms) and _number(terms) in _literals.get()) or (
@@ -298,8 +310,24 @@ def _never_negative(x: Dim) -> bool:
     for monomial, factor in x.terms.items():
         for k in range(len(monomial) + 1):
             for kept in combinations(monomial, k):
-                found[kept] = found.get(kept, 0) + factor * SMALLEST_SYMBOL ** (len(monomial) - k)
+                found[kept] = found.get(kept, 0) + factor * _smallest(_remove(monomial, kept) or ())
     return all(factor >= 0 for factor in found.values())
+
+
+def _smallest(monomial: Monomial) -> int:
+    """The smallest product of these symbols."""
+    return 0 if any(map(is_run_time, monomial)) else SMALLEST_SYMBOL ** len(monomial)
+
+
+def is_run_time(name: str) -> bool:
+    """Whether a symbol is that of a size that only the run finds."""
+    return name.startswith(_RUN_TIME)
+
+
+def run_time_symbols(sizes: Iterable[Any]) -> frozenset[str]:
+    """The symbols of sizes that only the run finds among those of some sizes."""
+    found = [size.symbols for size in sizes if isinstance(size, Dim)]
+    return frozenset([name for names in found for name in names if is_run_time(name)])
 
 
 def product(sizes: Any) -> Any:
@@ -351,7 +379,7 @@ def _bounds(x: Size) -> tuple[int | None, int | None]:
     low: int | None = 0
     high: int | None = 0
     for monomial, factor in x.terms.items():
-        smallest = factor * SMALLEST_SYMBOL ** len(monomial)
+        smallest = factor * _smallest(monomial)
         low = None if low is None or (factor < 0 and monomial) else low + smallest
         high = None if high is None or (factor > 0 and monomial) else high + smallest
     return low, high

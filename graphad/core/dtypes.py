@@ -43,6 +43,10 @@ class DType:
         self.itemsize = itemsize
         self._numpy = numpy
 
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Any = 0) -> Any: ...  # by ops/operators.py
+
     @property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype of the same elements."""

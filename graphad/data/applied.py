@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.data.dataset import Dataset
@@ -69,6 +70,7 @@ def rejection_resample(
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
+@blaming
 def assert_cardinality(expected_cardinality: int) -> Transformation:
     """A function for `Dataset.apply`: the same elements, whose number is then known.
 
@@ -174,6 +176,7 @@ def enumerate_dataset(start: Any = 0) -> Transformation:
     return lambda dataset: dataset.enumerate(start)
 
 
+@blaming
 def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
     """A data set of the elements of a list, which are nests of one structure.
 

@@ -15,7 +15,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from graphad.autograph.convert import converted, converting
-from graphad.core.collector import held, let_go
+from graphad.core.collector import paused
 from graphad.core.composites import flatten_composites
 from graphad.core.convert import lift
 from graphad.core.errors import (
@@ -223,8 +223,6 @@ class Function(Printed, Generic[P, R]):
         except BaseException as error:  # raised on, with a traceback that ends in the user's code
             leave_traces(level)
             if not isinstance(error, Exception):
-                if trace_in_progress() is None:
-                    let_go()
                 raise
             raise for_user(error)  # noqa: B904 - it is the same error
 
@@ -395,11 +393,11 @@ class Function(Printed, Generic[P, R]):
             from graphad.compiler.foresight import foresee
 
             foresee(self.python_function)
-        concrete, creation = self._trace_once(arguments, first)
+        concrete, creation = paused(functools.partial(self._trace_once, arguments, first))
         if first:
             self._variables = creation.variables
         if creation.variables or creation.again:
-            concrete, _ = self._trace_once(arguments, False, is_last=True)
+            concrete, _ = paused(functools.partial(self._trace_once, arguments, False, is_last=True))
         return concrete
 
     def _trace_once(
@@ -409,7 +407,7 @@ class Function(Printed, Generic[P, R]):
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}
-        with entered(trace), held:
+        with entered(trace):
             inputs: list[Any] = []
             numbers: dict[int, Any] = {}
             names = self.signature.slot_names(arguments)

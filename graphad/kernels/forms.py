@@ -109,7 +109,8 @@ class Indexed(Record):
 
     way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one after the other; "max" and
     "min" combine them, where a slice of the result for which there are none is the other end of the dtype; "put" writes those of
-    a third operand into a copy of the first, of which the last counts. The indices are the second.
+    a third operand into a copy of the first, of which the last counts; "put_max" and "put_min" combine them with
+    what is there. The indices are the second.
     given: Which inputs of the op the operands are, in this order.
     """
 
@@ -262,8 +263,18 @@ class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
+class Masked(Record):
+    """What a bool mask of the second operand takes from axis `axis` on: "take" gives those slices of the first operand, "spread"
+    puts the slices of the first operand where the mask is true, among zeros. There is no answer for another number of slices.
+    """
+
+    way: str
+    axis: int
+
+
 Routine = (
     Library
+    | Masked
     | Indexed
     | Placed
     | Bounded

@@ -12,7 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
-from graphad.ops.array import ones_like, sort, split, stop_gradient
+from graphad.ops.array import ones_like, sort, split, stop_gradient, zeros_like
 from graphad.ops.math import (
     abs,
     cast,
@@ -21,6 +21,7 @@ from graphad.ops.math import (
     exp,
     expm1,
     hypot,
+    is_inf,
     maximum,
     minimum,
     reduce_max,
@@ -375,9 +376,11 @@ def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """
     x = lift(x)
     bend = cast(b, x.dtype)
-    is_negative = x < 0.0
-    far = hypot(x, sqrt(bend)) + where(is_negative, -x, x)
-    return where(is_negative, bend / far, far) / 2.0
+    is_infinite = is_inf(x)
+    near = where(is_infinite, zeros_like(x), x)
+    is_negative = near < 0.0
+    far = hypot(near, sqrt(bend)) + where(is_negative, -near, near)
+    return where(is_infinite, relu(x), where(is_negative, bend / far, far) / 2.0)
 
 
 def sparse_plus(x: TensorLike) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, ShapeLike
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InvalidArgumentError, UnimplementedError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.names import name_scope
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
@@ -52,12 +52,11 @@ class VariableScope:
       initializer: What makes the first value of a variable that names none.
       regularizer, partitioner: Kept as they are; they have no effect.
       use_resource: Has no effect; the attribute is True.
-      caching_device: Must be None.
+      caching_device: Kept as it is; it has no effect, since reading a variable where it is costs nothing.
       custom_getter: A function of (getter, name, ...) that makes the variables.
       name_scope: The name scope that entering it again opens.
       dtype: The dtype of a variable that names none.
       constraint: The constraint of a variable that names none.
-    Raises: UnimplementedError (a NotImplementedError): a caching device.
     """
 
     def __init__(
@@ -76,8 +75,7 @@ class VariableScope:
     ) -> None:
         self.name, self.original_name_scope = name, name_scope
         self.initializer, self.regularizer, self.constraint = initializer, regularizer, constraint
-        self.caching_device: Any = None
-        self.set_caching_device(caching_device)
+        self.caching_device = caching_device
         self.partitioner, self.use_resource = partitioner, True  # as all variables are
         self.custom_getter = custom_getter
         self.dtype = as_dtype(dtype)
@@ -118,12 +116,8 @@ class VariableScope:
             raise InvalidArgumentError("VariableScope: use_resource is False; variables are resources.")
 
     def set_caching_device(self, caching_device: Any) -> None:
-        """Nothing for None; there are no caching devices."""
-        if caching_device is not None:
-            raise UnimplementedError(
-                f"VariableScope: caching_device is {caching_device!r}; values of variables are not kept on another device; "
-                "leave it out."
-            )
+        """Change the device that is kept."""
+        self.caching_device = caching_device
 
     def inner(self, name: str, options: dict[str, Any], getter: Callable[..., Any] | None) -> VariableScope:
         """A scope of that whole name with the options that are not None, and else those of this one."""

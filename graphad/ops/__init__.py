@@ -2,7 +2,7 @@
 
 The modules beside the families by subject:
 
-    tables and helpers    elementwise, rules, overwrite, accumulate, choice, library
+    tables and helpers    elementwise, rules, repeated, overwrite, accumulate, choice, library
     short ways            short, directly
     tensors as arrays     operators, methods, numpy_protocols, hints, einops
     TensorFlow 1          older, older_arguments, older_names, older_nn, older_state

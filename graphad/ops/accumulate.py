@@ -5,6 +5,7 @@ In float16 a running sum of ones stays at 2048. Every `eval` that adds up more t
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,10 +70,46 @@ def ADDED(
     x: Array, axes: Sequence[int] | None, dtype: np.dtype[Any] | None, out: None, keepdims: bool
 ) -> Array:
     """`np.add.reduce`, with its arguments by position."""
-    if x.size >= MANY and has_short_rows(x, axes, 2 * _FEW - 1) and (dtype is None or dtype == x.dtype):
-        return by_columns(np.add, x, keepdims)
+    if x.size >= MANY and (dtype is None or dtype == x.dtype):
+        if has_short_rows(x, axes, 2 * _FEW - 1):
+            return by_columns(np.add, x, keepdims)
+        if x.size >= _WORTH_FOLDING and has_few_columns(x, axes):
+            return _folded(x, len(axes or ()), keepdims)
     total: Array = PLAIN_SUM(x, axes, dtype, out, keepdims)
     return total
+
+
+_WORTH_FOLDING = 4096  # numbers
+_WIDE, _TIMES = 512, 4  # numbers of a wide row, and how many such rows there are at least
+
+
+def has_few_columns(x: Array, axes: Sequence[int] | None) -> bool:
+    """Whether `axes` are the first ones of an array of floats that lie behind each other, and the others have few elements.
+
+    For each row NumPy starts a loop of its own over these few: bias and mean of pictures with few channels.
+    """
+    if type(x) is not np.ndarray or axes is None or x.dtype.kind != "f" or x.dtype.itemsize < 4:
+        return False
+    if not 0 < len(axes) < x.ndim or not x.flags.c_contiguous:
+        return False
+    if sorted([axis % x.ndim for axis in axes]) != list(range(len(axes))):
+        return False
+    columns = math.prod(x.shape[len(axes) :])
+    return 1 < columns <= _WIDE // _TIMES and x.size >= _TIMES * _WIDE
+
+
+def _folded(x: np.ndarray, lead: int, keepdims: bool) -> Array:
+    """The sums over the first axes of an array as `has_few_columns` wants it: several rows side by side are one wide row. In
+    float32 the running sums are shorter, and so have more digits."""
+    kept = x.shape[lead:]
+    columns = math.prod(kept)
+    flat = x.reshape(-1, columns)
+    fold = _WIDE // columns
+    whole = len(flat) - len(flat) % fold
+    total = PLAIN_SUM(PLAIN_SUM(flat[:whole].reshape(-1, fold * columns), 0).reshape(fold, columns), 0)
+    if whole < len(flat):
+        total += PLAIN_SUM(flat[whole:], 0)
+    return total.reshape((1,) * lead + kept if keepdims else kept)  # type: ignore[no-any-return]
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:

@@ -192,6 +192,14 @@ def product(x: Any, y: Any) -> Any:
     return x * y
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """x / y; of one number for all elements, as a tape begins with, and one other again one number: NumPy divides one by one."""
+    if type(x) is _ARRAY and x.size > _MANY and np.size(y) == 1 and np.ndim(y) <= x.ndim:
+        if x.dtype == y.dtype and not any(x.strides):
+            return _of_one(x[(slice(0, 1),) * x.ndim] / y, x)
+    return x / y
+
+
 def _of_one(number: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Again one number for all elements."""
     return np.ndarray(like.shape, like.dtype, number, 0, like.strides)
@@ -250,3 +258,32 @@ def signs(x: Any) -> Any:
             y |= one
             return y.view(x.dtype)
     return np.sign(x)
+
+
+BESIDE = 8192  # elements of the larger operand
+_FEW_COLUMNS, _ROW, _ROW_AT_LEAST = 64, 512, 32  # elements of the smaller operand, of a row
+
+
+def beside(formula: Any, x: Any, y: Any) -> Any:
+    """`formula(x, y)` elementwise where one array has few elements, which meet each row of the many of the other: with several
+    rows side by side, since NumPy starts a loop of its own for each. None where the operands do not lie like that."""
+    if type(x) is not _ARRAY or type(y) is not _ARRAY:
+        return None
+    many, few = (x, y) if x.size > y.size else (y, x)
+    columns = few.size
+    if not 1 < columns <= _FEW_COLUMNS or not many.flags.c_contiguous:
+        return None
+    sizes = few.shape
+    while sizes[0] == 1:
+        sizes = sizes[1:]
+    if many.ndim < few.ndim or many.shape[many.ndim - len(sizes) :] != sizes:
+        return None
+    rows = many.size // columns
+    fold = min(
+        rows & -rows, 1 << (_ROW // columns).bit_length() - 1
+    )  # a power of 2 that divides their number
+    if fold * columns < _ROW_AT_LEAST:
+        return None
+    wide, tiled = many.reshape(-1, fold * columns), np.concatenate([few.reshape(-1)] * fold)
+    found = formula(wide, tiled) if many is x else formula(tiled, wide)
+    return found.reshape(many.shape)

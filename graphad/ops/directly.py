@@ -76,6 +76,19 @@ def is_eager(x: Any) -> bool:
     return type(x) is EagerTensor and (level is None or type(level) is EagerLevel)
 
 
+def is_finite(x: Any) -> bool:
+    """Whether a tensor with data at hand has neither infinities nor NaN; False for others."""
+    return is_eager(x) and bool(np.isfinite(x.data).all())
+
+
+def is_normal(x: Any) -> bool:
+    """Whether a tensor with data at hand has real floats that are neither 0 nor so small that digits are lost, and finite."""
+    if not is_eager(x) or x.data.dtype.kind != "f":
+        return False
+    size = np.abs(x.data)
+    return bool(((size >= np.finfo(size.dtype).tiny) & np.isfinite(size)).all())
+
+
 def has_no_nan(x: Any) -> bool:
     """Whether a tensor is known to have elements, and no NaN among them."""
     if not is_eager(x) or x.data.dtype.kind != "f" or not x.data.size:

@@ -32,6 +32,7 @@ from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.choice import BESIDE, beside
 from graphad.ops.rules import (
     ANY,
     NUMERIC,
@@ -96,6 +97,10 @@ class Elementwise(Op):
                 return self.formula(a)  # type: ignore[no-any-return]
             b = y.data
             if b.dtype is dtype and not more:
+                if a.size != b.size and (a.size >= BESIDE or b.size >= BESIDE):
+                    found = beside(self.formula, a, b)
+                    if found is not None:
+                        return found  # type: ignore[no-any-return]
                 return self.formula(a, b)  # type: ignore[no-any-return]
         return None
 

@@ -1,8 +1,9 @@
-"""NumPy's functions on tensors: `np.sin(t)` and `array + t` are graphad's ops and are recorded as such.
+"""NumPy's functions on tensors: `np.sin(t)` is graphad's op where a derivative is recorded, and NumPy's where none is.
 
-A NumPy function on a tensor is the function of that name in `graphad.ops.numpy`. Any other NumPy function runs on the data and
-returns arrays if nothing records the tensor; if it would silently end a derivative, or there is no data yet, it raises an error
-that names an alternative. Conversion to numbers (`float(t)`, `np.array(t)`, `np.array([t, u])`) ends a derivative; a tape
+Where no tape, accumulator or transform follows the tensors and their values are known, NumPy computes, and results are arrays.
+Otherwise a NumPy function is the function of that name in `graphad.ops.numpy`, and one that is missing there raises an error that
+names an alternative, since it would silently end a derivative. Operators with an array at their left, `array + t`, ask NumPy
+first and give tensors. Conversion to numbers (`float(t)`, `np.array(t)`, `np.array([t, u])`) ends a derivative; a tape
 records where, for `why_none`.
 """
 
@@ -44,6 +45,12 @@ _OPTIONS = {
     "reduceat": {"axis", "dtype"},
     "outer": {"dtype"},
 }
+# The ufuncs by which NumPy computes `array + t`: they cannot be told from it with an array at the left.
+_OPERATORS = frozenset(
+    getattr(np, name)
+    for name in "add subtract multiply divide floor_divide remainder divmod power matmul bitwise_and bitwise_or bitwise_xor "
+    "left_shift right_shift less less_equal greater greater_equal equal not_equal".split()
+)
 _signatures = Memo("signatures", 512)
 
 
@@ -60,8 +67,16 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         for key, value in kwargs.items()
         if value is not np._NoValue and (value is not None or key == "axis")  # without an axis: all of them
     }
+    is_operator = (
+        method == "__call__"
+        and ufunc in _OPERATORS
+        and "out" not in plain
+        and not isinstance(inputs[0], VALUES)
+    )
+    if not is_operator and _is_numpys([inputs, kwargs]):
+        return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     row = _of_ufunc(ufunc, method)
-    if method == "__call__" and _is_in_place(plain, inputs) and _why_no_arrays(inputs) is not None:
+    if method == "__call__" and _is_in_place(plain, inputs):
         # `array /= t`: the name stands for a tensor from here on, as for operands that NumPy does not know.
         del plain["out"]
     if (
@@ -79,7 +94,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         lacking = _NO_SUCH
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"
-    return _on_arrays(getattr(ufunc, method), name, lacking, inputs, kwargs)
+    raise _refused(name, lacking, [inputs, kwargs])
 
 
 def _is_in_place(options: dict[str, Any], inputs: Sequence[Any]) -> bool:
@@ -129,8 +144,10 @@ def array_function(
         return func(
             *_plain(args, _seen), **{key: _plain((value,), _seen)[0] for key, value in kwargs.items()}
         )
+    if _is_numpys([args, kwargs]):
+        return _on_arrays(func, args, kwargs)
     if name in _TAKING_NONE and any(x is None for x in args):
-        return _on_arrays(func, f"np.{name}", "graphad's takes no None", args, kwargs)
+        raise _refused(f"np.{name}", "graphad's takes no None", [args, kwargs])
     space = _SPACES.get(func.__module__)
     lacking = _ELSEWHERE.get(name, _NO_SUCH)
     if space is not None and name in _NAMES[func.__module__]:
@@ -144,7 +161,7 @@ def array_function(
                 return _counted(row(*args_of_row, **options))
             except UnsupportedOptionError as cause:
                 lacking = f"graphad's does not take these arguments ({cause})"
-    return _on_arrays(func, f"np.{name}", lacking, args, kwargs)
+    raise _refused(f"np.{name}", lacking, [args, kwargs])
 
 
 def _counted(result: Any) -> Any:
@@ -231,17 +248,31 @@ def _has_no_data(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     )
 
 
-def _on_arrays(
-    function: Callable[..., Any], name: str, lacking: str, args: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
-    """A NumPy function without a counterpart, on the data, if nothing records the tensors.
+def _is_numpys(args: Sequence[Any]) -> bool:
+    """Whether NumPy's own function computes: the values are known, in NumPy's arrays, and nothing follows them."""
+    return _why_no_arrays(args) is None and all(
+        isinstance(x.here() if isinstance(x, Handle) else x.data, np.ndarray | np.generic)
+        for x in flatten(list(args))[0]
+        if isinstance(x, VALUES)
+    )
 
-    Raises: ArgumentTypeError (a TypeError): a derivative would end here, or there is no data yet.
-    """
-    why = _why_no_arrays([list(args), kwargs])
-    if why is not None:
-        raise ArgumentTypeError(refusal(name, lacking, why))
-    return function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+
+def _on_arrays(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What NumPy's function makes of the values, in arrays that may be written to."""
+    return _own(function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()}))
+
+
+def _own(result: Any) -> Any:
+    """The result with copies in the place of views into a tensor, whose values do not change."""
+    if type(result) is np.ndarray:
+        return result if result.flags.owndata else result.copy()
+    return type(result)(map(_own, result)) if type(result) in (tuple, list) else result
+
+
+def _refused(name: str, lacking: str, args: Sequence[Any]) -> ArgumentTypeError:
+    """The error of a function that graphad lacks, where a derivative would end or there is no data yet."""
+    why = _why_no_arrays(args) or "the values are on another device"
+    return ArgumentTypeError(refusal(name, lacking, why))
 
 
 def _why_no_arrays(args: Sequence[Any]) -> str | None:

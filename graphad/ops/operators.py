@@ -17,6 +17,7 @@ import numpy as np
 from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
+from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
@@ -376,3 +377,16 @@ def install(cls: type) -> None:
 
 
 install(Tensor)
+
+
+def _of_dtype(self: DType, x: Any = 0) -> Any:
+    """`x` as a tensor of this dtype, as NumPy's scalar types convert numbers and arrays: `numpy.float32(3)`.
+
+    Args: x: A number, a tensor, an array, or a nested list of these.
+    Returns: Tensor of this dtype, with the gradient of `cast`.
+    Raises: ArgumentTypeError (a TypeError): it cannot be converted to a tensor.
+    """
+    return _by_numpy().astype(x, self)
+
+
+DType.__call__ = _of_dtype  # type: ignore[method-assign]

@@ -98,16 +98,22 @@ def require_rank(op: str, spec: TensorSpec, least: int, name: str = "x") -> None
         )
 
 
+_LEADING = ((), (0,), (0, 1), (0, 1, 2))
+
+
 def unbroadcast(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     """The cotangent `g` of a broadcast result, summed back to the shape of input i."""
     if ctx.is_free:
-        data, sizes = g.data, ctx.inputs[i].dims
+        data = g.data
+        sizes: Any = ctx.inputs[i].dims
         if data.shape == sizes:
             return g
-        if data.shape[1:] == sizes and data.dtype.char in "fd":
+        lead = data.ndim - len(sizes)
+        if lead > 0 and sizes and data.shape[lead:] == sizes and data.dtype.char in "fd":
+            axes = _LEADING[lead] if lead < len(_LEADING) else tuple(range(lead))
             try:
                 # The gradient of a bias, in nearly every model.
-                return EagerTensor(PLAIN_SUM(data, 0) if data.size < MANY else summed(data, (0,)))
+                return EagerTensor(PLAIN_SUM(data, axes) if data.size < MANY else summed(data, axes))
             except SHORT_WAY_ENDS:
                 pass
     return sum_to_input(ctx, i, g)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from graphad.core.annotations import RateLike
 from graphad.core.errors import InvalidArgumentError
@@ -13,6 +15,9 @@ from graphad.ops import math
 from graphad.ops.array import ones_like
 from graphad.ops.math import cast, logical_and, reduce_sum, sqrt, square, where
 from graphad.optimizers.base import Optimizer
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
 
 
 class _Averages(Optimizer):
@@ -81,12 +86,28 @@ class Adam(_Averages):
         new_m, new_v = self._averages(of, gradient, m, v)
         largest = tuple([of.maximum(x, new_v) for x in largest])
         size = largest[0] if largest else new_v
-        return alpha * new_m / (of.sqrt(size) + self.epsilon), new_m, new_v, *largest
+        if type(size) is np.ndarray:  # the same steps, written over
+            below = np.sqrt(size)
+            below += self.epsilon
+            change = alpha * new_m
+            change /= below
+        else:
+            change = alpha * new_m / (of.sqrt(size) + self.epsilon)
+        return change, new_m, new_v, *largest
 
 
 def averages(of: Any, gradient: Any, m: Any, v: Any, beta_1: Any, beta_2: Any) -> tuple[Any, Any]:
     """The new averages of the gradient and of its square; `of` as for `by_formula`."""
+    if type(m) is np.ndarray:
+        return _towards(m, gradient - m, 1.0 - beta_1), _towards(v, gradient * gradient - v, 1.0 - beta_2)
     return m + (gradient - m) * (1.0 - beta_1), v + (of.square(gradient) - v) * (1.0 - beta_2)
+
+
+def _towards(x: Array, way: Array, part: float) -> Array:
+    """x and a part of the way, which is written over."""
+    way *= part
+    way += x
+    return way
 
 
 def corrected(of: Any, rate: Any, step: Any, beta_1: Any, beta_2: Any) -> Any:

@@ -60,7 +60,7 @@ def _inexact(x: Tensor, what: str) -> Tensor:
 
 def _value(f: Callable[..., Any], xs: Sequence[Tensor]) -> Tensor:
     y = f(*xs)
-    y = lift(y) if isinstance(y, IndexedSlices) else y
+    y = lift(y) if isinstance(y, IndexedSlices | np.ndarray | np.generic) else y
     if not isinstance(y, Tensor):
         raise ArgumentTypeError(f"compute_gradient: f must give one tensor, got {y!r}.")
     return _inexact(y, "the result of f")

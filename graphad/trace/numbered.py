@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphad.core.dims import Dim, evaluate
+from graphad.core.dims import Dim, evaluate, is_run_time
 from graphad.core.memo import Memo
 from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
@@ -22,6 +22,12 @@ def symbols_of(op: Op) -> frozenset[str]:
     for field in op.attributes:
         found |= _symbols(getattr(op, field))
     return found
+
+
+def run_time_sizes(node: Node) -> frozenset[str]:
+    """The symbols of sizes that only the run finds in what a node computes."""
+    names = symbols_of(node.op).union(*[_symbols(spec.dims) for spec in node.specs])
+    return frozenset(filter(is_run_time, names))
 
 
 def _symbols(x: object) -> frozenset[str]:

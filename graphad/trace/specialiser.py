@@ -17,7 +17,8 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.frames import note_traced_line
 from graphad.core.levels import entered
-from graphad.core.op import Op, in_tuple, named, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
+from graphad.core.rule_errors import named
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -79,7 +80,10 @@ class Specialiser(Trace):
     Attributes:
       keeps_calls: The graph is too large to inline all its calls.
       making: See `specialise`.
+      copies_plain: Whether nodes that no rule simplifies are copied where their inputs have the same specs.
     """
+
+    copies_plain = True
 
     def __init__(self, name: str, expanding: bool, keeps_rules: bool, shared: dict[Any, Graph]) -> None:
         super().__init__(name)
@@ -292,7 +296,7 @@ class Specialiser(Trace):
             op = node.op
             self.line = node.line or outer
             values = [known[i] for i in node.inputs]
-            unchanged = bool(values) and rule_of(type(op)) == PLAIN
+            unchanged = self.copies_plain and bool(values) and rule_of(type(op)) == PLAIN
             for value, i in zip(values, node.inputs, strict=True):
                 # Unchanged specs are the same objects: then the node's own specs are right, and `infer` need not run.
                 if (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphad.autograph.convert import converted
 from graphad.core.annotations import NestLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.composites import flatten_records, of_slice, of_stack, reranked
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+@blaming
 def vectorized_map(
     fn: Callable[[Any], R], elems: NestLike, fallback_to_while_loop: bool = True, warn: bool = True
 ) -> R:

@@ -1023,11 +1023,11 @@ def test_a_function_without_source_runs_as_it_is(caplog):
         tf.errors.OperatorNotAllowedInGraphError, match=r"AutoGraph could not transform f and ran it as it is"
     ):
         f(tf.constant(2.0), False)
-    exec("def g(x):\n    return x if x is not None else 0.0\n", names)
+    exec("def g(x, flag):\n    return x if flag else 0.0\n", names)
     tf.autograph.set_verbosity(1)
     try:
         with caplog.at_level(logging.WARNING, "graphad"):
-            tf.function(names["g"])(tf.constant(1.0))
+            tf.function(names["g"])(tf.constant(1.0), True)
     finally:
         tf.autograph.set_verbosity(0)
     assert "AutoGraph could not transform" in caplog.text

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import graphad as tf
+from tests.support.memory import least_peak
 
 
 def _sum_below(n, most, first=0):
@@ -28,13 +27,11 @@ def test_a_loop_that_may_be_left_counts_through_its_range(dtype, n, total, last)
     """The range is not made."""
     summed = tf.function(_sum_below)
     summed(tf.constant(2, dtype), tf.constant(4, dtype))
-    tracemalloc.start()
-    try:
-        found = [int(x) for x in summed(tf.constant(n, dtype), tf.constant(4, dtype))]
-        assert tracemalloc.get_traced_memory()[1] < 2**22
-    finally:
-        tracemalloc.stop()
-    assert found == [total, last]
+
+    def work():
+        assert [int(x) for x in summed(tf.constant(n, dtype), tf.constant(4, dtype))] == [total, last]
+
+    assert least_peak(work, 2**22) < 2**22
 
 
 def test_a_counted_loop_starts_where_its_range_does_and_is_differentiated():
@@ -140,13 +137,11 @@ def test_a_loop_that_cannot_be_left_makes_no_range():
 
     run = tf.function(halved, jit_compile=True)
     run(tf.constant(3))
-    tracemalloc.start()
-    try:
-        value = float(run(tf.constant(2_000_000)))
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
-    assert value == pytest.approx(3999996.0)
+
+    def work():
+        assert float(run(tf.constant(2_000_000))) == pytest.approx(3999996.0)
+
+    assert least_peak(work, 2**20) < 2**20
 
 
 @pytest.mark.parametrize("jit", [False, True])

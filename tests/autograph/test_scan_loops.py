@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,201 @@ def test_no_source_is_read_for_such_loops(tmp_path):
         check=True,
     )
     assert done.stdout.split() == ["6.0", "False"]
+
+
+class Net:
+    """A user's object: attributes that Python's own loops and tests ask."""
+
+    def __init__(self, activation: Any = None) -> None:
+        self.lib = tf
+        self.weights = [tf.constant(2.0), tf.constant(3.0)]
+        self.activation = activation
+        self.rate: Any = 0.5
+
+    def through(self, params: Any, x: Any, power: int = 2) -> Any:
+        lib = self.lib
+        for i in range(1, len(params)):
+            x = lib.sin(x * params[i])
+        for k, w in enumerate(self.weights):
+            if k > 0 and self.activation is not None:
+                x = lib.tanh(x)
+            x = x * w if power == 2 else x
+        return x
+
+    def chosen_by(self, x: Any) -> Any:
+        return -x if self.rate else x
+
+    def __call__(self, x: Any) -> Any:
+        return self.through(self.weights, x)
+
+    @property
+    def given(self) -> Any:
+        return self.rate
+
+
+def with_methods(net: Any, params: Any, power: Any = 2) -> Any:
+    def f(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = net.through(params, x, power=power) + net(x)
+        return tape.gradient(y, x)
+
+    return f
+
+
+def by_a_default(x: Any, flag: Any = True) -> Any:
+    return x if flag else -x
+
+
+def by_default(x: Any) -> Any:
+    return by_a_default(x)
+
+
+def with_tests_of_numbers(coefficients: Any) -> Any:
+    def f(x: Any) -> Any:
+        z = x
+        for i in range(len(coefficients)):
+            k = i % 4
+            if k == 0:
+                z = z * coefficients[i]
+            elif k == 1 or not i < 100:
+                z = z + x
+            else:
+                z = tf.sin(z)
+        if isinstance(z, tf.Tensor) and coefficients:
+            z = tf.cos(z)
+        return z
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        with_methods(Net(), [tf.constant(0.5), tf.constant(0.25)]),
+        with_methods(Net("tanh"), (tf.constant(0.5),), power=3),
+        with_tests_of_numbers([1.0, 0.9, 1.1, 1.2, 0.8]),
+        by_default,
+    ],
+)
+def test_methods_and_tests_of_what_is_pythons_own_are_traced_as_they_are(f):
+    assert not needs_conversion(f)
+    x = tf.constant(0.7)
+    np.testing.assert_allclose(tf.function(f)(x), f(x), rtol=1e-6)
+
+
+def by_an_argument(x: Any, flag: Any) -> Any:
+    return x if flag else -x
+
+
+partly = partial(by_a_default, flag=tf.constant(1.0))
+
+
+def by_a_partial(x: Any) -> Any:
+    return partly(x)
+
+
+def by_a_call(x: Any) -> Any:
+    return by_an_argument(x, x)
+
+
+def by_a_name_set_twice(x: Any) -> Any:
+    n: Any = 0
+    n = x
+    if n == 0:
+        x = -x
+    return x
+
+
+def by_an_item(x: Any) -> Any:
+    for i in range(2):
+        if weights[i] > i:
+            x = -x
+    return x
+
+
+def by_a_part_of_a_pair(x: Any) -> Any:
+    for _, w in enumerate(weights):
+        if w > 0:
+            x = -x
+    return x
+
+
+def of_net(net: Any, how: str) -> Any:
+    """A function that asks what an attribute of an object holds, in one of several ways."""
+
+    def reads(x: Any) -> Any:
+        return net.chosen_by(x)
+
+    def sets(x: Any) -> Any:
+        net.rate = x
+        return net.chosen_by(x)
+
+    def sets_by_name(x: Any) -> Any:
+        setattr(net, "rate", x)  # noqa: B010
+        return net.chosen_by(x)
+
+    def by_property(x: Any) -> Any:
+        return -x if net.given else x
+
+    return {"reads": reads, "sets": sets, "sets_by_name": sets_by_name, "property": by_property}[how]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        by_a_call,
+        by_a_default,
+        by_a_partial,
+        by_a_name_set_twice,
+        by_an_item,
+        by_a_part_of_a_pair,
+        with_methods(Net(), tf.constant([0.5, 0.25])),
+        with_methods(Net(), [1.0, 2.0], power=tf.constant(2)),
+        with_tests_of_numbers(tf.constant([2.0])),
+        of_net(Net(), "sets"),
+        of_net(Net(), "sets_by_name"),
+        of_net(Net(), "property"),
+    ],
+)
+def test_tests_of_what_may_be_a_tensor_are_converted(f):
+    assert needs_conversion(f)
+    x = tf.constant(0.7)
+    np.testing.assert_allclose(tf.function(f)(x), f(x), rtol=1e-6)
+
+
+def test_what_an_attribute_holds_is_looked_up_again():
+    net = Net()
+    f = of_net(net, "reads")
+    assert not needs_conversion(f)
+    net.rate = tf.Variable(1.0)
+    assert needs_conversion(f)
+
+
+def test_a_method_is_known_with_its_object():
+    net = Net()
+    assert not needs_conversion(Net.chosen_by, net)
+    assert needs_conversion(Net.chosen_by)
+    traced = tf.function(net.chosen_by)
+    assert float(traced(tf.constant(2.0))) == -2.0
+    net.rate = tf.constant(0.0)
+    assert float(tf.function(net.chosen_by)(tf.constant(2.0))) == 2.0
+
+
+class Chain:
+    """Objects that hold each other, further than is looked."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def run(self, x: Any) -> Any:
+        return x if self.inner is None else self.inner.run(x) + 1.0
+
+
+def test_a_long_chain_of_objects_ends_the_look():
+    chain: Any = None
+    for _ in range(300):
+        chain = Chain(chain)
+    f = lambda x: chain.run(x)  # noqa: E731
+    assert needs_conversion(f)
+    assert float(tf.function(f)(tf.constant(0.0))) == 299.0

@@ -10,9 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]
-WAIT = 120.0  # until a hang counts as one
+WAIT = 600.0  # until a hang counts as one
 ROOT = Path(__file__).parents[2]
 
 
@@ -142,7 +142,9 @@ def f(x):
 x = tf.constant(np.linspace(-1.0, 1.0, 50), tf.float32)
 before = float(f(x))
 compilation = lambda: f.concrete_functions[0].executable.classes[0].compilation
+arrived = tiers.Compilation._arrived
 if sys.argv[2] == "waiting":
+    tiers.Compilation._arrived = lambda *_: None  # what the worker answers before the fork is not heard
     while compilation().state is None:
         f(x)
     assert compilation().state == tiers.WAITING, compilation().state
@@ -150,6 +152,7 @@ child = os.fork()
 if child:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     sys.exit()
+tiers.Compilation._arrived = arrived
 if sys.argv[2] == "waiting":
     assert compilation().state is None
 while compilation().state != tiers.READY:
@@ -211,20 +214,37 @@ def test_all_locks_are_made_where_a_fork_frees_them() -> None:
 def test_a_child_can_import_what_another_thread_was_importing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "slow_to_import.py").write_text("import time\ntime.sleep(1.0)\nvalue = 1\n")
+    text = "import slowly_imported\nvalue = slowly_imported.wait()\n"
+    (tmp_path / "slow_to_import.py").write_text(text)
     monkeypatch.setattr(graphad, "__path__", [*graphad.__path__, str(tmp_path)])
     name = "graphad.slow_to_import"
+    inside, go_on = threading.Event(), threading.Event()
+    half_imported, found = forks._half_imported, []
+
+    def slowly() -> int:
+        inside.set()
+        return int(go_on.wait(WAIT))
+
+    def asked() -> list[str]:
+        """The import ends once the fork has seen it."""
+        found.append(half_imported())
+        go_on.set()
+        return found[-1]
+
+    monkeypatch.setitem(sys.modules, "slowly_imported", SimpleNamespace(wait=slowly))
+    monkeypatch.setattr(forks, "_half_imported", asked)
     elsewhere = threading.Thread(target=importlib.import_module, args=(name,))
     elsewhere.start()
-    while name not in sys.modules:
-        time.sleep(0.001)
 
     def imports_it() -> bool:
-        signal.alarm(20)  # kills a child that waits for ever
+        signal.alarm(120)  # kills a child that waits for ever
         return bool(importlib.import_module(name).value == 1)
 
     try:
+        assert inside.wait(WAIT)
         assert in_child(imports_it)
+        assert name in found[0]
     finally:
+        go_on.set()
         elsewhere.join()
         sys.modules.pop(name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import resource
 import subprocess
 import sys
 
@@ -46,8 +47,10 @@ def _faults(line: str) -> int:
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 def test_arrays_that_are_made_again_need_no_fresh_pages():
-    assert _faults("import graphad") < 800  # an eighth of what 160 arrays of 400 kB would need
-    assert _faults("") > 800  # so there is something to be avoided
+    pages_of_arrays = 20 * 8 * 400_000 // resource.getpagesize()
+    assert _faults("import graphad") < pages_of_arrays / 8
+    if _faults("") < pages_of_arrays / 8:
+        pytest.skip("this system has pages for arrays that are made again, without help")
 
 
 def test_a_process_that_may_not_have_the_memory_imports_nevertheless(monkeypatch):

@@ -51,7 +51,7 @@ def _until_nothing_is_prepared() -> None:
     if tiers._thread is not None:
         done = threading.Event()
         tiers._background(done.set)  # one thread does all tasks, in their order
-        assert done.wait(60)
+        assert done.wait(600)
 
 
 @pytest.fixture(autouse=True)

@@ -235,11 +235,11 @@ class _Block:
         )  # aligned as every word wants it
         self.arrays: dict[int, np.ndarray] = {}
         count = threads[0] * threads[1]
-        self.barrier = threading.Barrier(count, timeout=60) if count > 1 else None
+        self.barrier = threading.Barrier(count, timeout=600) if count > 1 else None
         self.errors: list[BaseException] = []
         self.held: list[Any] = [None] * count  # what threads of a warp show each other
         sizes = [min(32, count - first) for first in range(0, count, 32)]
-        self.warps = [threading.Barrier(size, timeout=60) for size in sizes]
+        self.warps = [threading.Barrier(size, timeout=600) for size in sizes]
 
     def run(self) -> None:
         if self.barrier is None:

@@ -14,6 +14,7 @@ import graphad as tf
 from graphad.core.tensor import guard_of
 
 ROUNDS = 2_000
+WAIT = 600.0  # until a hang counts as one
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def in_threads(*works: Callable[[], Any]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(WAIT)
     assert not failures, failures
     assert not any(thread.is_alive() for thread in threads), "they wait for each other"
 
@@ -157,16 +158,16 @@ def test_code_of_the_user_runs_without_guards() -> None:
 
     def wait(x: Any) -> Any:
         inside.set()
-        assert go_on.wait(60)
+        assert go_on.wait(WAIT)
         return x
 
     waiting = tf.function(lambda x: v.assign(tf.new_op("waits_for_others", wait)(x)))
     thread = threading.Thread(target=lambda: waiting(tf.constant(5.0)), daemon=True)
     thread.start()
-    assert inside.wait(60)
+    assert inside.wait(WAIT)
     v.assign_add(1.0)
     go_on.set()
-    thread.join(60)
+    thread.join(WAIT)
     assert v.numpy() == 5.0
 
 
@@ -189,11 +190,11 @@ def test_a_forked_child_can_assign_what_another_thread_was_assigning() -> None:
     def hold() -> None:
         with guard_of(v):
             holding.set()
-            go_on.wait(60)
+            go_on.wait(WAIT)
 
     thread = threading.Thread(target=hold, daemon=True)
     thread.start()
-    assert holding.wait(60)
+    assert holding.wait(WAIT)
     child = os.fork()
     if child == 0:
         try:

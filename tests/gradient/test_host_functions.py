@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.ops.state import clock
 
 X = tf.constant([0.5, 1.0, 2.0])
 
@@ -139,26 +141,33 @@ def test_a_model_with_a_py_function_is_not_saved(tmp_path):
 
 
 @pytest.mark.parametrize("jit", [None, False, True])
-def test_a_timestamp_is_of_the_moment_when_the_program_gets_there(jit):
+def test_a_timestamp_is_of_the_moment_when_the_program_gets_there(jit, monkeypatch):
+    moment = 1000.25
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time=lambda: moment))
     now = tf.timestamp if jit is None else tf.function(lambda: tf.timestamp(), jit_compile=jit)
-    before = time.time()
-    first, second = now(), now()
-    assert first.dtype == tf.float64 and first.shape == []
-    assert before - 1 <= float(first) <= float(second) <= time.time() + 1
-    if jit is not None:
-        time.sleep(0.01)
-        assert float(now()) > float(first)
+    assert now().dtype == tf.float64 and now().shape == [] and float(now()) == 1000.25
+    for moment in (1001.5, 1001.5, 999.0):
+        assert float(now()) == moment
 
 
-def test_a_timestamp_is_saved_and_is_of_its_moment_after_loading(tmp_path):
+def test_a_timestamp_is_saved_and_is_of_its_moment_after_loading(tmp_path, monkeypatch):
+    moment = 10.0
+    monkeypatch.setattr(clock, "time", SimpleNamespace(time=lambda: moment))
+
     class Clock(tf.Module):
         @tf.function(input_signature=[])
         def now(self):
             return tf.timestamp()
 
     tf.saved_model.save(Clock(), tmp_path / "clock")
-    before = time.time()
-    assert float(tf.saved_model.load(tmp_path / "clock").now()) >= before - 1
+    moment = 20.0
+    loaded = tf.saved_model.load(tmp_path / "clock")
+    for moment in (30.0, 40.5):
+        assert float(loaded.now()) == moment
+
+
+def test_the_clock_is_that_of_the_system():
+    assert clock.time is time
 
 
 class Counted:

@@ -47,6 +47,12 @@ def test_values_and_slopes_at_kinks(name: str, options: Any, values: Any, slopes
             np.testing.assert_allclose(slope, slopes, rtol=1e-6)
 
 
+def test_squareplus_has_its_limits_at_infinities() -> None:
+    y, slope = with_slope(A.squareplus, np.array([-np.inf, np.inf]))
+    assert np.array_equal(y, [0, np.inf])
+    assert np.array_equal(slope, [0, 1])
+
+
 def test_squareplus_keeps_the_digits_of_its_tail_and_does_not_overflow() -> None:
     y, slope = with_slope(A.squareplus, np.array([-1e4, -1e30, 1e30], np.float32))
     np.testing.assert_allclose(y, [1e-4, 1e-30, 1e30], rtol=1e-6)

@@ -150,16 +150,13 @@ def test_what_a_scope_gives_can_be_changed():
         scope.set_regularizer(len)
         scope.set_partitioner(max)
         scope.set_use_resource(True)
-        scope.set_caching_device(None)
+        scope.set_caching_device(len)
         found = v1.get_variable("w", [1])
         assert (found.dtype, found.numpy().tolist()) == (tf.float16, [2.0])
-        assert (scope.regularizer, scope.partitioner) == (len, max)
+        assert (scope.regularizer, scope.partitioner, scope.caching_device) == (len, max, len)
         with pytest.raises(ValueError, match="use_resource is False; variables are resources"):
             scope.set_use_resource(False)
-        with pytest.raises(NotImplementedError, match="caching_device is 'CPU'; values of variables are not"):
-            scope.set_caching_device("CPU")
-    with pytest.raises(NotImplementedError, match="caching_device is 'CPU'"):
-        v1.VariableScope(None, caching_device="CPU")
+    assert v1.VariableScope(None, caching_device="CPU").caching_device == "CPU"
 
 
 def test_a_getter_of_a_variable_stands_for_that_of_its_scope() -> None:

@@ -117,11 +117,16 @@ def test_numpy_functions_are_recorded() -> None:
 
 def test_numpy_products_take_vectors() -> None:
     x, a = np.arange(3, dtype=np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
-    for call in (np.dot, np.matmul):
-        np.testing.assert_array_equal(call(lift(a), x).numpy(), a @ x)
-        np.testing.assert_array_equal(call(x, lift(x)).numpy(), x @ x)
-    np.testing.assert_array_equal(np.outer(x, lift(x)).numpy(), np.outer(x, x))
-    np.testing.assert_allclose(np.linalg.norm(lift(a), axis=1).numpy(), np.linalg.norm(a, axis=1), rtol=1e-6)
+    of_matrix, of_vector = lift(a), lift(x)
+    with GradientTape() as tape:
+        tape.watch([of_matrix, of_vector])
+        for call in (np.dot, np.matmul):
+            np.testing.assert_array_equal(call(of_matrix, x).numpy(), a @ x)
+            np.testing.assert_array_equal(call(x, of_vector).numpy(), x @ x)
+        np.testing.assert_array_equal(np.outer(x, of_vector).numpy(), np.outer(x, x))
+        np.testing.assert_allclose(
+            np.linalg.norm(of_matrix, axis=1).numpy(), np.linalg.norm(a, axis=1), rtol=1e-6
+        )
 
 
 def test_numpy_functions_without_a_counterpart_say_so() -> None:

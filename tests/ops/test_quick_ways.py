@@ -7,6 +7,7 @@ without it, plainly and under a tape, in float64 and float32.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 
 import graphad as gd
 from graphad.core import bind as door
+from graphad.core.bind import bind
 from graphad.core.registry import all_ops
 from graphad.ops.math import reduce
+from graphad.ops.state.variables import ASSIGN
 from tests.support.case_tables import cases_by_name
 from tests.support.op_case import OpCase
 
@@ -56,6 +59,46 @@ def test_short_and_long_ways_agree(name: str, monkeypatch: pytest.MonkeyPatch) -
                     rtol=1e-12 if a.dtype.itemsize >= 8 else 2e-6,
                     atol=1e-12 if dtype is np.float64 else 1e-6,
                 )
+
+
+def _outcome(call: Callable[[], Any], verify: bool, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(door, "VERIFY", verify)
+    try:
+        found = np.asarray(call())
+        return found.dtype, found.shape, found.tobytes()
+    except gd.errors.GraphadError as error:
+        return type(error), str(error)
+
+
+X, WIDE, NONE = np.ones((2, 3), np.float32), np.ones((2, 3)), np.ones((2, 0), np.float32)
+ENDS: dict[str, Callable[[], Any]] = {
+    "concat of two dtypes": lambda: gd.concat([gd.constant(X), gd.constant(WIDE)], 0),
+    "concat of other sizes": lambda: gd.concat([gd.constant(X), gd.constant(X[:1, :2])], 0),
+    "concat along no axis": lambda: gd.concat([gd.constant(X)] * 2, 2),
+    "stack of two dtypes": lambda: gd.stack([gd.constant(X), gd.constant(WIDE)]),
+    "stack along no axis": lambda: gd.stack([gd.constant(X)] * 2, 3),
+    "squeeze of a longer axis": lambda: gd.squeeze(gd.constant(X), 0),
+    "squeeze of a number": lambda: gd.squeeze(gd.constant(1.0)),
+    "squeeze of one number": lambda: gd.squeeze(gd.constant([[1.5]])),
+    "diagonal of a vector": lambda: gd.linalg.diag_part(gd.constant(X[0])),
+    "product of sizes that differ": lambda: gd.matmul(gd.constant(X), gd.constant(X)),
+    "product of two dtypes": lambda: gd.matmul(gd.constant(X), gd.constant(WIDE.T)),
+    "place along an axis of no elements": lambda: gd.argmin(gd.constant(NONE), 1),
+    "place along no axis": lambda: gd.argmax(gd.constant(X), 2),
+    "norm of a vector": lambda: gd.norm(gd.constant([3.0, 4.0])),
+    "norm of rows": lambda: gd.norm(gd.constant(X * 2.0), axis=1),
+    "norm of a number": lambda: gd.nn.l2_loss(gd.constant(3.0)),
+    "reading": lambda: gd.Variable(X) * 1.0,
+    "assigning another shape": lambda: bind(ASSIGN, gd.Variable(X, name="v"), gd.constant(X[0])),
+    "assigning another dtype": lambda: bind(ASSIGN, gd.Variable(X, name="v"), gd.constant(WIDE)),
+    "assigning": lambda: bind(ASSIGN, gd.Variable(X), gd.constant(X * 3.0)),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_where_a_short_way_ends_the_long_one_has_the_word(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, short = (_outcome(ENDS[name], verify, monkeypatch) for verify in (True, False))
+    assert short == long
 
 
 # The modules that ask whether anything follows what is computed, and what for. All others bind ops, or use what these offer:

@@ -141,3 +141,24 @@ def test_a_product_with_the_logarithm_of_nan_is_nan_also_under_a_tape() -> None:
             tape.watch(x)
             found = f(x, y)
         np.testing.assert_allclose(found, f(x.numpy(), y.numpy()), rtol=1e-6)
+
+
+def test_divergences_are_finite_where_their_quotient_is_not() -> None:
+    x, y = np.meshgrid([0.0, 1e-320, 1e-10, 1.0, 1e300, np.inf], [0.0, 1e-320, 1e-300, 1.0, 1e308, np.inf])
+    with np.errstate(all="ignore"):
+        wanted = special.rel_entr(x, y)
+        np.testing.assert_allclose(special.rel_entr(tf.constant(x), tf.constant(y)), wanted, rtol=1e-13)
+        is_infinite = (x > 0) & (y == 0)
+        wanted = np.where(
+            is_infinite, np.inf, wanted - x + y
+        )  # SciPy's kl_div overflows where its rel_entr does not
+    np.testing.assert_allclose(special.kl_div(tf.constant(x), tf.constant(y)), wanted, rtol=1e-13)
+    slopes = tf.grad(special.rel_entr, (0, 1))(tf.constant(1.0, tf.float64), tf.constant(1e-310, tf.float64))
+    np.testing.assert_allclose(slopes[0], 1 - np.log(1e-310), rtol=1e-13)
+    assert slopes[1].numpy() == -np.inf
+
+
+def test_psi_at_zero_is_the_limit_from_the_side_of_its_sign() -> None:
+    x = np.array([0.0, -0.0, 1.0, -1.0])
+    np.testing.assert_array_equal(special.psi(tf.constant(x)), special.psi(x))
+    assert np.isinf(tf.grad(lambda z: tf.reduce_sum(special.psi(z)))(tf.constant(x[:2]))).all()

@@ -28,7 +28,7 @@ def saved(tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_waiting():
-    signal.alarm(20)  # a loader that opens a pipe the wrong way waits for ever
+    signal.alarm(600)  # a loader that opens a pipe the wrong way waits for ever
     yield
     signal.alarm(0)
 

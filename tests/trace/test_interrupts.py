@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.compiler.plan import exclusive
 from graphad.core import collector, levels, turns
+from graphad.core.flags import flags
+from graphad.core.tensor import guard_of
 
 
 def _interrupted(work, number, modules):
@@ -21,8 +24,6 @@ def _interrupted(work, number, modules):
         nonlocal count
         if frame.f_code.co_filename not in files or frame.f_code.co_name in (
             "leave_traces",
-            "let_go",
-            "_turn_on",
             "<genexpr>",
         ):
             return None
@@ -67,8 +68,9 @@ def test_no_trace_is_left_open(differentiated):
 
 
 @pytest.mark.parametrize("differentiated", [False, True])
-def test_no_turn_is_kept_and_the_collector_is_on_again(differentiated):
-    modules = [turns] if differentiated else [turns, collector]
+def test_no_turn_is_kept_and_the_collector_is_on_again(differentiated, monkeypatch):
+    monkeypatch.setattr(flags, "jit", "never")  # no thread prepares plans meanwhile, with the collector off
+    modules = [turns, collector]
     number, is_over = 0, False
     while not is_over:
         number += 1
@@ -95,3 +97,43 @@ def test_no_turn_is_kept_and_the_collector_is_on_again(differentiated):
         assert not collector._depths and gc.isenabled(), f"interrupted at step {number}"
         assert slope(tf.constant(2.0)) == 12.0
     assert number > 20
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_no_guard_of_a_variable_is_kept(jit_compile):
+    a, b = tf.Variable(0.0), tf.Variable(0.0)
+    a.assign_add(0.0), b.assign_add(0.0)  # each has a guard of its own
+
+    @tf.function(jit_compile=jit_compile)
+    def f(x):
+        a.assign_add(x)
+        b.assign_sub(x)
+
+    f(tf.constant(1.0))
+    guards = guard_of(a), guard_of(b)
+    assert guards[0] is not guards[1]
+    number, is_over = 0, False
+    while not is_over:
+        number += 1
+        before = a.numpy(), b.numpy()
+        is_over = not _interrupted(partial(f, tf.constant(1.0)), number, [exclusive])
+        assert not any(guard._is_owned() for guard in guards), f"interrupted at step {number}"
+        assert a.numpy() in (before[0], before[0] + 1.0) and b.numpy() == -a.numpy()
+    assert number > 10
+
+
+def test_guards_that_a_thread_had_before_stay_its_own():
+    a, b = tf.Variable(0.0), tf.Variable(0.0)
+    a.assign_add(0.0), b.assign_add(0.0)
+
+    @tf.function
+    def f(x):
+        a.assign_add(x)
+        b.assign_add(x)
+        tf.debugging.assert_positive(x)
+
+    with guard_of(a):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            f(tf.constant(-1.0))
+        assert guard_of(a)._is_owned() and not guard_of(b)._is_owned()
+    assert not guard_of(a)._is_owned()

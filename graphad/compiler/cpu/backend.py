@@ -23,6 +23,8 @@ from graphad.compiler.cpu.runtime import (
     growing,
     indexing,
     lapack,
+    masking,
+    measuring,
     movement,
     multiplying,
     ordering,
@@ -53,6 +55,7 @@ from graphad.kernels.forms import (
     Indexed,
     Kernel,
     Library,
+    Masked,
     Multiplied,
     Ordered,
     Placed,
@@ -85,7 +88,7 @@ class Cpu(Backend):
     is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
-    has_routines_in_loops = has_calls = has_branches = has_growing = True
+    has_routines_in_loops = has_calls = has_branches = has_growing = has_measures = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
@@ -193,7 +196,7 @@ class Cpu(Backend):
                 return False
             return (
                 dtype in indexing.ADDED
-                if form.way in ("add", "max", "min")
+                if indexing.combines(form.way)
                 else as_dtype(dtype).itemsize in self.copied
             )
         if isinstance(form, Placed):
@@ -208,6 +211,8 @@ class Cpu(Backend):
             return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
+        if isinstance(form, Masked):
+            return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
@@ -271,7 +276,7 @@ class Cpu(Backend):
             sizes = [as_dtype(dtype).itemsize for dtype in dtypes]
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
             places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
-            places |= {indexing.UPDATES: THIRD} if form.way == "put" else {}
+            places |= {indexing.UPDATES: THIRD} if indexing.puts(form.way) else {}
             places |= {indexing.SEEN: WORK} if form.way in ("max", "min") else {}
         elif isinstance(form, Band):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
@@ -292,6 +297,12 @@ class Cpu(Backend):
             places = {drawing.KEYS: FIRST, drawing.TARGET: RESULT}
             places |= {drawing.LOW: SECOND, drawing.HIGH: THIRD} if len(walks) == 4 else {}
             places |= {drawing.WORK: WORK} if form.kind == "normal" else {}
+        elif isinstance(form, Masked):
+            if not shapes[0]:
+                return None
+            words = masking.words_of(form, shapes)
+            function = masking.kernel(form.way, as_dtype(dtypes[0]).itemsize)
+            places = {masking.SOURCE: FIRST, masking.MASK: SECOND, masking.TARGET: RESULT}
         elif isinstance(form, Holds):
             function, words = indexing.holds(shapes[0])
             places = {indexing.H_SOURCE: FIRST}
@@ -335,6 +346,9 @@ class Cpu(Backend):
 
     def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
         return stacks.Entering(cell, dtype, shape, is_nested)
+
+    def measure(self) -> int:
+        return measuring.kernel()
 
     def poll(self) -> int:
         return repeat.poll()

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
-from graphad.core.dims import Dim
-from graphad.core.dtypes import float32
+from graphad.core.dims import Dim, run_time_symbols
+from graphad.core.dtypes import float32, int64
 from graphad.core.op import Op
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
@@ -206,15 +206,20 @@ def cast_of_sizes(s: Sweep, node: Node[Cast]) -> Found:
     if made is None or spec.dtype.is_bool or wraps_sizes(spec.dtype):
         return None
     sizes = made.op
+    if run_time_symbols(sizes.dims) and not spec.dtype.is_integer:
+        return None
     return s.bind(SizeVector(sizes.dims, spec.dtype, sizes.scalar)) if sizes.dtype.is_integer else None
 
 
 @rewrite(SizeVector)
-def sizes_of_numbers(s: Sweep, node: Node[SizeVector]) -> int | None:
-    """Sizes that hold no symbol are a constant."""
-    if any(isinstance(size, Dim) for size in node.op.dims):
+def sizes_of_numbers(s: Sweep, node: Node[SizeVector]) -> Found:
+    """Sizes that hold no symbol are a constant. Those that only the run finds are integers first: a run adds to their words."""
+    sizes = node.op
+    if run_time_symbols(sizes.dims) and not sizes.dtype.is_integer:
+        return s.bind(Cast(sizes.dtype), s.bind(SizeVector(sizes.dims, int64, sizes.scalar)))
+    if any(isinstance(size, Dim) for size in sizes.dims):
         return None
-    return s.constant(node.op.eval())
+    return s.constant(sizes.eval())
 
 
 @rewrite(Add, Mul)

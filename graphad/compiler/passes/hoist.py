@@ -32,6 +32,7 @@ from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
 from graphad.ops.control.kinds import branches, loops
+from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
@@ -106,7 +107,7 @@ class Split:
                 movable = first and not node.op.effects and not runs_user_code(node.op)
             else:
                 movable = safe and (runs or self._has_room(node))
-            moves = movable and is_fixed
+            moves = movable and is_fixed and not run_time_sizes(node)
             if moves:
                 self._makers.update(dict.fromkeys(node.outputs, node))
             else:

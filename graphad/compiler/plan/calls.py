@@ -38,8 +38,14 @@ def call(scope: Scope, unit: Unit) -> Made:
     compute = _computing(with_sizes(node.op, scope.numbers), node.line, results)
     if scope.is_made_again:
         compute = _unanswered(compute)
-    step, kept = scope.backend.call(compute, shaped[:count], shaped[count:])
-    scope.keep.append(kept)
+
+    def made() -> Any:
+        step, kept = scope.backend.call(compute, shaped[:count], shaped[count:])
+        scope.keep.append(kept)
+        return step
+
+    found = scope.once((scope.part, unit.index, *[shape for shape, _ in walks]), made)
+    step = found._replace(words=[*found.words])
     work = _NANOSECONDS + sum([float(math.prod(shape)) for shape, _ in shaped])
     return scope.step(step, places, work)
 

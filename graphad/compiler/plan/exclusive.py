@@ -82,31 +82,42 @@ class Guards:
         behind = {id(guard) for guard, handle in zip(found, handles, strict=True) if handle.within}
         ordered = sorted(set(found), key=lambda guard: (id(guard) in behind, id(guard)))
         # Variables that were first written together share one guard, which then is the context itself.
-        context = ordered[0] if len(ordered) == 1 else _InOrder(ordered)
+        context = ordered[0] if len(ordered) == 1 else InOrder(ordered)
         self._known = list(zip(self._places, found, strict=True)), context
         return context
 
 
-class _InOrder:
-    """Several guards as one context."""
+class InOrder:
+    """Several guards as one context.
 
-    __slots__ = ("_acquires", "_releases")
+    An interrupt may come before the first step of `__exit__`, or between a guard and the note that it is taken. So guards are
+    asked whether this thread has them, and who uses the context gives them back after an error: see `run`.
+    """
+
+    __slots__ = ("_guards",)
 
     def __init__(self, guards: Sequence[Any]) -> None:
-        self._acquires = [guard.acquire for guard in guards]
-        self._releases = [guard.release for guard in guards]
+        self._guards = guards
+
+    def owned(self) -> list[bool]:
+        """Which of them this thread has already."""
+        return [guard._is_owned() for guard in self._guards]
+
+    def give_back(self, before: Sequence[bool]) -> None:
+        """Give back those which this thread did not have before."""
+        for guard, was_owned in zip(self._guards, before, strict=True):
+            while not was_owned and guard._is_owned():
+                guard.release()
 
     def __enter__(self) -> None:
-        rest = iter(self._acquires)
+        before = self.owned()
         try:
-            for acquire in rest:
-                acquire()
+            for guard in self._guards:
+                guard.acquire()
         except BaseException:  # such as Ctrl-C while waiting for a guard
-            held = len(self._acquires) - len(list(rest)) - 1
-            for release in self._releases[:held]:
-                release()
+            self.give_back(before)
             raise
 
     def __exit__(self, *error: object) -> None:
-        for release in self._releases:
-            release()
+        for guard in self._guards:
+            guard.release()

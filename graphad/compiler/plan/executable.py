@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.pipeline import Options, optimise
-from graphad.compiler.plan.exclusive import Guards, written
+from graphad.compiler.plan.exclusive import Guards, InOrder, written
 from graphad.compiler.plan.host import HostPlan
 from graphad.core import forks, printed
-from graphad.core.collector import held
+from graphad.core.collector import paused
 from graphad.core.dims import evaluate
 from graphad.core.errors import GraphadError, ResourceExhaustedError
 from graphad.core.flags import ALWAYS, AUTO, flags
@@ -119,6 +119,8 @@ class Sizes:
             compilation = self.size_class.compilation  # which another thread may replace at any moment
             if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
                 bound = compilation.bind(self.numbers)
+                if compilation.cannot_measure and self.size_class.compilation is compilation:
+                    self.size_class.requested = compilation.measure_nothing()
                 if bound is not None and self.size_class.compilation is compilation:
                     self.bound, self.native = bound, bound.call
         return self.native
@@ -184,9 +186,16 @@ class Executable:
             if self._guards is None:
                 outputs = None if last is None else last(values)
                 return self._run(values, jit_compile) if outputs is None else outputs
-            with guards or self._guards.of(values):
-                outputs = None if last is None else last(values)
-                return self._run(values, jit_compile) if outputs is None else outputs
+            context = guards or self._guards.of(values)
+            owned = context.owned() if type(context) is InOrder else None
+            try:
+                with context:
+                    outputs = None if last is None else last(values)
+                    return self._run(values, jit_compile) if outputs is None else outputs
+            except BaseException:
+                if owned is not None:
+                    context.give_back(owned)
+                raise
         except MemoryError as error:
             raise error if isinstance(error, GraphadError) else self._exhausted(values, error) from error
 
@@ -297,10 +306,10 @@ class Executable:
         else:
             shapes = tuple([v.shape for v in values])
         found = self._sizes.get(shapes)
-        return found if found is not None else self._bind(shapes)
+        return found if found is not None else paused(lambda: self._bind(shapes))
 
     def _bind(self, shapes: tuple[Any, ...]) -> Sizes:
-        with self._lock, held:
+        with self._lock:
             found = self._sizes.get(shapes)
             if found is not None:
                 return found

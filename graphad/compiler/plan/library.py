@@ -72,6 +72,13 @@ def _nanoseconds(a: Walk, c: Walk) -> float:
     return 300 + 0.04 * a[0][-1] * math.prod(c[0])
 
 
+def _mask(scope: Scope, size: int) -> Place:
+    """Where a triangle of true is."""
+    address, kept = scope.backend.constant(np.tri(size, dtype=np.bool_))
+    scope.keep.append(kept)
+    return Place.of(FIXED, address, 0, kept.nbytes)
+
+
 def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     """The rows of a routine, none where there is nothing to do."""
     sites = [*unit.reads, *[scope.part.sites[value] for value in unit.writes]]
@@ -93,9 +100,7 @@ def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     if workspace is not None:
         found[WORK] = workspace
     if any(k == MASK for part in steps for k, _ in part.places):
-        address, kept = scope.backend.constant(np.tri(walks[-1][0][0], dtype=np.bool_))
-        scope.keep.append(kept)
-        found[MASK] = Place.of(FIXED, address, 0, kept.nbytes)
+        found[MASK] = scope.once((MASK, walks[-1][0][0]), lambda: _mask(scope, walks[-1][0][0]))
     work = sum([float(math.prod(shape)) for shape, _ in walks])
     if isinstance(form, forms.Library | forms.Factorised):
         work *= walks[0][0][-1]

@@ -20,6 +20,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
+from graphad.compiler.plan.measured import Cut, patched, rooms
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -27,6 +28,7 @@ from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
     COPIED,
+    CUT,
     FRESH,
     GROWN,
     INPUT,
@@ -38,14 +40,15 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Scope, constant_of
-from graphad.compiler.rows import CELL_BYTES
+from graphad.compiler.rows import CELL_BYTES, Row
 from graphad.compiler.units import ASSIGN, Unit
 from graphad.core import printed
-from graphad.core.dims import evaluate
+from graphad.core.dims import evaluate, run_time_symbols
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
+from graphad.core.op import IO, WRITES, Op, explained
+from graphad.core.rule_errors import NO_MEMORY
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -61,7 +64,7 @@ class Bound:
 
     def __init__(self, schedule: Schedule, numbers: Mapping[str, int], address: Address) -> None:
         self.schedule = schedule
-        self.numbers = dict(numbers)
+        self.numbers = rooms(schedule.partition.rooms, numbers)
         self._address = address
         self.partition = schedule.partition
         self.backend = schedule.partition.backend
@@ -78,6 +81,8 @@ class Bound:
         self.work = 0.0
         self.regions = 0
         self._is_guarded = bool(written(self.graph))
+        self._found: dict[str, int] = {}  # arena offsets of sizes that the run finds and results have
+        self._cut = [root for root, kind in schedule.storage.items() if kind == CUT]
         self._scalars = [root for root, kind in schedule.storage.items() if kind == SCALAR]
         self._scalar_segment = self._segments_of_scalars()
         self._grows = self._segments_that_grow()
@@ -152,8 +157,9 @@ class Bound:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
         again = self.schedule.is_made_again
+        has_sizes = bool(self.partition.rooms)
         scope = Scope(
-            self.partition, self.numbers, self._address, self._keep, is_shared=True, is_made_again=again
+            self.partition, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again
         )
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
@@ -161,13 +167,18 @@ class Bound:
         last = {}
         for unit in segment.units:
             for value in unit.writes:
-                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED):
-                    kept = self.schedule.storage[value] in (SCALAR, COPIED)
+                if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED, CUT):
+                    kept = self.schedule.storage[value] in (SCALAR, COPIED, CUT)
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
-        lives = scope.lives(segment.units, last, segment.first)
+        lives: list[tuple[int | str, buffers.Life]] = [*scope.lives(segment.units, last, segment.first)]
         lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
+        lives += [(name, buffers.Life(8, segment.first, end)) for name in self._sizes_of_results()]
         offsets, total = buffers.place([life for _, life in lives])
-        for (value, life), offset in zip(lives, offsets, strict=True):
+        for (kept_there, life), offset in zip(lives, offsets, strict=True):
+            if isinstance(kept_there, str):
+                self._found[kept_there] = offset
+                continue
+            value = kept_there
             scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
             if value not in segment.stacks:
                 self.places[value] = offset
@@ -176,7 +187,9 @@ class Bound:
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
         work = 0.0
-        for at, unit in enumerate(segment.units, segment.first):
+        if has_sizes:
+            work = self._add_patched(builder, scope, segment)
+        for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
             self.regions += append(builder, scope, unit, found)
@@ -184,6 +197,46 @@ class Bound:
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > RELEASE_NANOSECONDS, guard)
+
+    def _sizes_of_results(self) -> list[str]:
+        """The sizes that the run finds in shapes of results."""
+        dims = [size for value in self.partition.outputs for size in self.partition.specs[value].dims or ()]
+        return sorted(run_time_symbols(dims))
+
+    def _add_patched(self, builder: Any, scope: Scope, segment: Segment) -> float:
+        """Add rows some of whose words depend on sizes that the run finds. Returns: their work."""
+        work = 0.0
+
+        def make(numbers: Mapping[str, int]) -> list[Row]:
+            nonlocal work
+            if numbers is self.numbers:
+                each = scope
+            else:
+                room, shared = self.numbers, scope.shared
+                again = scope.is_made_again
+                each = Scope(
+                    self.partition,
+                    numbers,
+                    self._address,
+                    self._keep,
+                    is_made_again=again,
+                    room=room,
+                    shared=shared,
+                )
+                each.places = places.copy()
+            each.found = self._found
+            made = [
+                made
+                for at, unit in enumerate(segment.units, segment.first)
+                for made in each.make(unit, each.places.get(-1 - at))
+            ]
+            work = work or sum([each.work for each in made])
+            return [each.row for each in made]
+
+        places = scope.places.copy()
+        for row in patched(make, self.numbers):
+            builder.add_row(row)
+        return work
 
     def _is_elsewhere(self, value: int) -> bool:
         """Whether an input is a variable for steps in Python alone, as the state of a generator: it may be on the CPU."""
@@ -213,6 +266,8 @@ class Bound:
         for number, root in self._cells:
             out.append(self._passing(instances[number], root, self._cells[number, root], natives[number]))
         out += [instances[number].trim for number in self._grows]
+        out += [instances[0].words_at(offset, 1) for offset in self._found.values()]
+        out += [instances[0].part(self.places[root], self._bytes(root)) for root in self._cut]
         return out[0] if len(out) == 1 else tuple(out)
 
     def _passing(self, instance: Any, root: int, offset: int, segment: Segment) -> Any:
@@ -234,6 +289,8 @@ class Bound:
             *[f"s{root}" for root in self._scalars],
             *[f"pass{number}_{root}" for number, root in self._cells],
             *[f"trim{number}" for number in self._grows],
+            *[f"size{k}" for k in range(len(self._found))],
+            *[f"part{root}" for root in self._cut],
         ]
 
     def _runs(self, instances: Sequence[Any]) -> list[Any]:
@@ -274,6 +331,7 @@ class Bound:
         body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
+        body += self._cuts()
         body += self._trimmed()
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
@@ -314,6 +372,18 @@ class Bound:
                 "    unhush(token)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
+
+    def _cuts(self) -> list[str]:
+        """Lines that copy the results whose sizes the run finds."""
+        lines = []
+        found = ", ".join([f"{name!r}: size{k}" for k, name in enumerate(self._found)])
+        for k, value in enumerate(self.partition.outputs):
+            site = self.partition.site(value)
+            if site.root in self._cut:
+                spec = self.partition.specs[value]
+                self._names[f"cut_{k}"] = Cut(spec, site.offset, self.numbers)
+                lines.append(f"cut{k} = cut_{k}(part{site.root}, {{{found}}})")
+        return lines
 
     def _release(self, parts: list[list[str]], results: list[str]) -> None:
         """Forget the array of each variable behind the part that last uses it, so that a step that changes some of its slices
@@ -506,6 +576,8 @@ class Bound:
         earlier = [self._root(v) for v in self.partition.outputs[:k]]
         if kind == SCALAR:
             return f"r{root}"
+        if kind == CUT:
+            return f"cut{k}"
         name = self._value(value, site or Site(value, (), ()))
         is_scalar = site is not None and not site.shape
         if kind in (FRESH, COPIED) and root not in earlier:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.compiler.units import CALL, NATIVE, ROUTINE, Partition, Unit
-from graphad.core.dims import product
+from graphad.core.dims import product, run_time_symbols
 from graphad.core.shapes import is_definite
 from graphad.graph.walk import acts_once, only_speaks
 from graphad.kernels.record import Struct
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR = "input", "constant", "python", "fresh", "arena", "scalar"
 GROWN, COPIED = "grown", "grown, then copied"
+CUT = "in the arena, of which a part is copied"  # a result of a size that the run finds
 _OUTSIDE = {ARENA: FRESH, GROWN: COPIED}  # where a value is kept that leaves its segment
 
 
@@ -43,7 +44,7 @@ class Schedule(Struct):
     """A partition that is ready to be bound to numbers.
 
     Attributes:
-      storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR, GROWN, COPIED.
+      storage: For every root, one of INPUT, CONSTANT, PYTHON, FRESH, ARENA, SCALAR, GROWN, COPIED, CUT.
       lives: For every root that a unit makes, the first and the last position that needs it.
       is_single: There is only one native segment, and it comes first, so that handles can be passed to it directly.
       is_made_again: A run in whose native segments something raises is made again op by op, as one without an answer, since what
@@ -164,7 +165,8 @@ def _place_outputs(partition: Partition, storage: dict[int, str], lives: dict[in
             # On a device whose memory the host cannot read, its scalars stay on the device.
             is_scalar = partition.backend.is_host and not partition.specs[root].dims
             is_scalar = is_scalar and site is not None and root not in shaped
-            storage[root] = SCALAR if is_scalar else FRESH
+            sizes = partition.specs[value].dims or ()
+            storage[root] = SCALAR if is_scalar else CUT if run_time_symbols(sizes) else FRESH
         elif storage.get(root) == GROWN:
             storage[root] = COPIED
         if root in lives:

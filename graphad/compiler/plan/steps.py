@@ -10,7 +10,7 @@ numbers; at the next one, symbols mostly prove it for all sizes: the walks stay 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.host import as_value
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
+from graphad.compiler.plan.measured import measuring
 from graphad.compiler.plan.places import (
     ARENA,
     ARGUMENT,
@@ -49,7 +50,7 @@ from graphad.compiler.units import (
     Unit,
     loop_of,
 )
-from graphad.core.dims import Size, evaluate
+from graphad.core.dims import Dim, Size, evaluate
 from graphad.core.errors import InternalError
 from graphad.core.ieee import unreported
 from graphad.core.shapes import is_definite
@@ -71,7 +72,8 @@ class Scope:
     """The places of the values of one partition; with `is_shared` several threads may run its rows.
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
-    `is_made_again` is that of the schedule.
+    `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
+    (`measured.py`); `shared` is what rows for all of them share. `found` are the places in the arena of sizes that the run finds.
     """
 
     def __init__(
@@ -83,8 +85,13 @@ class Scope:
         is_shared: bool = False,
         within: str = "",
         is_made_again: bool = False,
+        room: Mapping[str, int] | None = None,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         self.part = part
+        self.room = numbers if room is None else room
+        self.shared = {} if shared is None else shared
+        self.found: Mapping[str, int] = {}
         self.within = within
         self.is_made_again = is_made_again
         self.regions = 0
@@ -104,7 +111,10 @@ class Scope:
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
         within = f" in {op.name}{self.within}"
-        return Scope(part, self.numbers, self.address, self.keep, is_shared, within, self.is_made_again)
+        again = self.is_made_again
+        return Scope(
+            part, self.numbers, self.address, self.keep, is_shared, within, again, self.room, self.shared
+        )
 
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
@@ -119,8 +129,8 @@ class Scope:
             if not is_definite(self.part.specs[value].dims):
                 return table.CELL_BYTES
             total = self.part.specs[value].dtype.itemsize
-            for size in self.shape(value):
-                total *= size
+            for size in self.part.specs[value].dims or ():
+                total *= evaluate(size, self.room)
             self._bytes[value] = total
         return total
 
@@ -139,13 +149,24 @@ class Scope:
         """The place of the first element of a site."""
         found = self.places.get(site.root)
         if found is None:
-            data = as_storage(constant_of(self.part, site.root, self.numbers))
-            address, kept = self.backend.constant(data)
-            self.keep.append(kept)
-            found = self.places[site.root] = Place.of(FIXED, address, 0, data.nbytes)
+            found = self.once((self.part, site.root), lambda: self._constant(site.root))
+            self.places[site.root] = found
             found.check(0, self.bytes(site.root))
         offset = self.size(site.offset)
         return found.shifted(offset * self.part.specs[site.root].dtype.itemsize) if offset else found
+
+    def _constant(self, root: int) -> Place:
+        data = as_storage(constant_of(self.part, root, self.numbers))
+        address, kept = self.backend.constant(data)
+        self.keep.append(kept)
+        return Place.of(FIXED, address, 0, data.nbytes)
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What `make` gives, which rows for other sizes share."""
+        key = tuple([id(each) if isinstance(each, Partition) else each for each in key])
+        if key not in self.shared:
+            self.shared[key] = make()
+        return self.shared[key]
 
     def lives(
         self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
@@ -164,7 +185,7 @@ class Scope:
     def workspace(self, unit: Unit) -> int:
         """Bytes of a unit's workspace."""
         if unit.loop is not None:
-            return self.backend.workspace(unit.loop, self.numbers)
+            return self.backend.workspace(unit.loop, self.room)
         if unit.repeat is not None:
             return RepeatMaker(self, unit, None).total
         if unit.branch is not None:
@@ -174,9 +195,10 @@ class Scope:
             assert form is not None
             if not unit.writes:
                 return 0
-            shapes = [tuple([self.size(n) for n in site.shape]) for site in unit.reads]
+            dims = [*[site.shape for site in unit.reads], self.part.specs[unit.writes[0]].dims or ()]
+            shapes = [tuple([evaluate(n, self.room) for n in each]) for each in dims]
             dtype = self.part.specs[unit.writes[0]].dtype.name
-            return self.backend.routine_workspace(form, dtype, [*shapes, self.shape(unit.writes[0])])
+            return self.backend.routine_workspace(form, dtype, shapes)
         if unit.kind == GEMM:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
@@ -191,6 +213,8 @@ class Scope:
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
         """The rows of a unit; only a loop op and an array assembled from parts have more than one."""
         rows = self._rows(unit, workspace, self._is_inside(unit))
+        if unit.measures:
+            rows = [*measuring(self, unit), *rows]
         if unit.inside is None:
             unit.inside = self.numbers
         about = self.about(unit)
@@ -209,6 +233,8 @@ class Scope:
 
         The symbolic proof takes as long as a dozen checks, so it is tried only for a second set of numbers.
         """
+        if self.room is not self.numbers:
+            return True  # as it was with the largest sizes
         if unit.inside is None or isinstance(unit.inside, bool):
             return bool(unit.inside)
         if unit.inside == self.numbers:
@@ -233,7 +259,7 @@ class Scope:
             return [
                 self.copy(part.source, part.target, is_inside)
                 if isinstance(part.source, Site)
-                else self.fill(part.source, part.target, is_inside)
+                else self.fill(self._size_or_number(part.source), part.target, is_inside)
                 for part in unit.parts
             ]
         if unit.kind == ROUTINE:
@@ -290,8 +316,8 @@ class Scope:
     def _stages(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         nest = unit.loop
         assert isinstance(nest, Nest)
-        block = self.backend.block_rows(nest, self.numbers)
-        held, bases = nest.held(self.numbers, block), bases_of(nest.kernel)
+        block = self.backend.block_rows(nest, self.room)
+        held, bases = nest.held(self.room, block), bases_of(nest.kernel)
         words = nest.words(self.numbers, block)
         words[stages.BEFORE], words[stages.HELD] = held.first, held.total
         rows = words[stages.ROWS]
@@ -362,6 +388,9 @@ class Scope:
         work = 20 + 0.1 * dtype.itemsize * float(np.prod(shape, dtype=float))
         place = self.place(target) if is_inside else self.checked(target, (shape, to), dtype.itemsize)
         return self.step(step, [place], work)
+
+    def _size_or_number(self, source: Any) -> Any:
+        return self.size(source) if isinstance(source, Dim) else source
 
     def known(self, scalar: Node | Array) -> Any:
         """The number of a scalar that is a constant or the node of a size."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from graphad.compiler.pipeline import DEFAULT, Options
 from graphad.core import bind as door
 from graphad.core import forks
-from graphad.core.collector import held
-from graphad.core.errors import GraphadError, ResourceExhaustedError
+from graphad.core.collector import paused
+from graphad.core.errors import GraphadError, ResourceExhaustedError, UnavailableError
 from graphad.core.op import IO, WRITES
 from graphad.graph.ir import Graph
 
@@ -48,6 +48,7 @@ class Compilation:
       seconds: The time from the first request until it was ready.
       compiled: How many kernels were compiled rather than found in the cache.
       assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
+      cannot_measure: Whether it could not be bound, since rows depend on sizes that a run finds in no simple way.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Compilation:
         options: Options = DEFAULT,
         device: str = "cpu",
         source: Graph | None = None,
+        measures: bool = True,
     ) -> None:
         self.graph = graph
         self.device = device
@@ -70,6 +72,8 @@ class Compilation:
         self.compiled = 0
         self.assumes = False
         self._source = source
+        self._measures = measures and self.backend.has_measures
+        self.cannot_measure = False
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -144,8 +148,7 @@ class Compilation:
             logging.getLogger("graphad").log(level, "graphad: %s runs on NumPy: %s", self.graph.name, reason)
 
     def _plan(self) -> list[Kernel | Stages]:
-        with held:  # includes the imports
-            return self._planned()
+        return paused(self._planned)  # includes the imports
 
     def _planned(self) -> list[Kernel | Stages]:
         from graphad.compiler.partition import partition
@@ -179,24 +182,32 @@ class Compilation:
         from graphad.compiler.passes.assume import assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
 
-        found = None if self._source is None else assumed(self._source)
-        if found is None:
-            return None
-        graph = optimise(found[0], self.options, self.literals)
-        for each in dict.fromkeys((carried(graph, self.options), graph)):
-            made = self._made_again(each, True)
-            if made is None or (each is not graph and made.has_loops_in_python):
+        for measures in (True, False) if self._measures else (False,):
+            found = None if self._source is None else assumed(self._source, measures)
+            if found is None or (measures and not found.rooms):
                 continue
-            if not is_checked(made.partition.graph, found[1]):
-                continue
-            hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
-            if not any(relies(node.op, found[1]) for unit in hosts for node in unit.nodes):
-                return made
+            graph = optimise(found.graph, self.options, self.literals)
+            for each in dict.fromkeys((carried(graph, self.options), graph)):
+                made = self._made_again(each, True)
+                if made is None or (each is not graph and made.has_loops_in_python):
+                    continue
+                if not is_checked(made.partition.graph, found.checks):
+                    continue
+                hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
+                if found.rooms and (hosts or len(made.segments) > 1):
+                    continue
+                if not any(relies(node.op, found.checks) for unit in hosts for node in unit.nodes):
+                    made.partition.rooms = found.rooms
+                    return made
         return None
 
     def assume_nothing(self) -> Compilation:
         """One for the same graph in which slices have the sizes that they turn out to have."""
         return Compilation(self.graph, self.literals, self.options, self.device)
+
+    def measure_nothing(self) -> Compilation:
+        """One for the same graph in which no size is found by the run."""
+        return Compilation(self.graph, self.literals, self.options, self.device, self._source, False)
 
     def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
         """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error
@@ -210,8 +221,7 @@ class Compilation:
 
     def _build(self) -> None:
         kernels = self._plan()
-        with held:
-            missing = [kernel for kernel in kernels if not self._found(kernel)]
+        missing = paused(lambda: [kernel for kernel in kernels if not self._found(kernel)])
         self.compiled = max(self.compiled, len(missing))
         events = []
         for kernel in missing:  # all requests at once, so that the worker never idles
@@ -249,8 +259,7 @@ class Compilation:
         from graphad.compiler.plan.native import bind
 
         kernels = self._plan()
-        with held:
-            missing = [kernel for kernel in kernels if not self._found(kernel)]
+        missing = paused(lambda: [kernel for kernel in kernels if not self._found(kernel)])
         self.compiled = len(missing)
         self._missing = {None, *missing}  # None stands for the rehearsal
         for kernel in missing:
@@ -260,7 +269,8 @@ class Compilation:
         # While the worker compiles, load everything that the first native call needs, so that the caller's thread does not
         # stall.
         assert self.schedule is not None
-        with contextlib.suppress(ResourceExhaustedError):  # with other numbers it can be bound
+        # with other numbers it can be bound, or is made anew
+        with contextlib.suppress(ResourceExhaustedError, UnavailableError):
             bind(self.schedule, numbers, lambda kernel: 0).rehearse()
         self._arrived(None)
 
@@ -289,17 +299,22 @@ class Compilation:
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
         """The plan bound to numbers, None if that is not possible."""
-        assert self.schedule is not None
         try:
-            with held:
-                from graphad.compiler.plan.native import bind
-
-                return bind(self.schedule, numbers, self.address)
+            return paused(lambda: self._bound(numbers))
         except ResourceExhaustedError:
             return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
-            self.fail(f"{type(error).__name__}: {error}")
+            if self.schedule is not None and self.schedule.partition.rooms:
+                self.cannot_measure = True
+            else:
+                self.fail(f"{type(error).__name__}: {error}")
             return None
+
+    def _bound(self, numbers: Mapping[str, int]) -> Bound:
+        from graphad.compiler.plan.native import bind
+
+        assert self.schedule is not None
+        return bind(self.schedule, numbers, self.address)
 
 
 def _apart_from_signals(work: Callable[[], None]) -> None:

@@ -28,14 +28,15 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
-from graphad.core.op import Op, define, no_batch, no_form, no_gradient
+from graphad.core.op import Op, define, else_eval, no_batch, no_form, no_gradient
 from graphad.core.schema import IndexSpec
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels import forms
 from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
 from graphad.ops.array.gather import GatherNd, ScatterNd, check_coordinates, check_nd, nd_index
-from graphad.ops.array.positions import WRITES_ANYWHERE
+from graphad.ops.array.positions import WRITES_ANYWHERE, by_coordinates
 from graphad.ops.array.scatter import TensorScatterUpdate, scatter_nd, unfit
 from graphad.ops.array.shape import shape, shape_of
 from graphad.ops.array.sizes import known_value
@@ -94,7 +95,6 @@ class ScatterExtreme(TensorScatterUpdate):
 
     name = "scatter_extreme"
     keeps = (True, True)  # type: ignore[assignment]  # the rule reads all operands, and the result
-    lower = no_form(WRITES_ANYWHERE)
     kind: Literal["max", "min"] = "max"
 
     @property
@@ -110,6 +110,10 @@ class ScatterExtreme(TensorScatterUpdate):
         if np.size(updates):
             EXTREME[self.kind].at(out, nd_index(self.caller, indices, x.shape, self.batch_dims), updates)
         return out
+
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> forms.Form | None:
+        return by_coordinates(f"put_{self.kind}", self.batch_dims, indices, (0, 1, 2))
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, indices, updates = ctx.inputs

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -22,12 +23,13 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import Size, product, run_time_symbols
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, else_eval
+from graphad.core.references import AT
 from graphad.core.schema import Axis
-from graphad.core.shapes import are_compatible, format_dims, normalize_axis
+from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
@@ -37,7 +39,7 @@ from graphad.ops.math.cast import cast
 
 
 def _masked_dims(
-    op: str, dims: tuple[Size | None, ...] | None, mask: TensorSpec, axis: int
+    op: str, dims: tuple[Size | None, ...] | None, mask: TensorSpec, axis: int, size: Size | None
 ) -> tuple[Any | None, ...] | None:
     require_kind(op, mask, BOOLEAN, "mask")
     if mask.dims is not None and not mask.dims:
@@ -54,23 +56,28 @@ def _masked_dims(
             f"{op}: Shapes {format_dims(dims[place : place + len(mask.dims)])} and {format_dims(mask.dims)} are incompatible: "
             f"tensor has shape {format_dims(dims)}, axis is {axis}."
         )
-    return (*dims[:place], None, *dims[place + len(mask.dims) :])
+    return (*dims[:place], size, *dims[place + len(mask.dims) :])
 
 
 @define
 class BooleanMask(Op):
     """The slices of x where a bool mask is true. The mask lies over the axes of x from `axis` on, whose sizes it has; they become
-    one axis, in row-major order.
+    one axis, in row-major order. An error unless so many are true as `size` says, if it does.
     """
 
     name = "boolean_mask"
     keeps = ((1,), False)
     axis: Axis
+    size: Size | None = None
 
     def infer(self, x: TensorSpec, mask: TensorSpec) -> TensorSpec:
-        return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis))
+        return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis, self.size))
 
     def eval(self, x: Array, mask: Array) -> Array:
+        if self.size is not None and np.count_nonzero(mask) != self.size:
+            raise InvalidArgumentError(
+                f"{self.name}: the mask is true at {np.count_nonzero(mask)} places and was made to be true at {self.size}."
+            )
         place = self.axis % x.ndim
         behind = place + mask.ndim
         if type(x) is not np.ndarray or x.shape[place:behind] != mask.shape:
@@ -85,10 +92,24 @@ class BooleanMask(Op):
     def batch(self, ctx: BatchContext, x: Ranked, mask: Ranked) -> Tensor:
         return batch_along(ctx, self, self.axis, x, mask)
 
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        if self.size is not None or not all(is_definite(spec.dims) for spec in inputs):
+            return self
+        return BooleanMask(self.axis, symbol(product(inputs[1].dims), 0, (AT, 1), None))
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        if not run_time_symbols([self.size]):
+            return ()
+        return [(self.size, product(inputs[1].dims), 0, (AT, 1), None)]
+
+    @else_eval("the mask says how many slices it takes")
+    def lower(self, x: TensorSpec, mask: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Masked("take", self.axis % len(x.dims or (0,)))
+
     def fold(self, ctx: FoldContext, x: Ranked, mask: Ranked) -> Tensor | None:
         """A known mask determines the size of the result."""
         data = ctx.mask_of(mask)
-        if data is None:
+        if data is None or self.size is not None:
             return None
         place = self.axis % len(x.dims)
         after = place + data.ndim
@@ -149,6 +170,10 @@ class BooleanMaskGrad(Op):
             flat = out.reshape(*g.shape[:place], mask.size, *g.shape[place + 1 :])
             flat[(slice(None),) * place + (np.flatnonzero(mask),)] = g
         return out
+
+    @else_eval("the mask says how many slices it takes")
+    def lower(self, g: TensorSpec, mask: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Masked("spread", self._place(len(g.dims or ()), len(mask.dims or ())))
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(BooleanMask(self.axis), h, ctx.inputs[1]), None)

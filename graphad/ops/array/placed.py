@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graphad.kernels as kernels
-from graphad.core.dims import at_most
+from graphad.core.dims import at_most, run_time_symbols
 from graphad.core.references import is_reference
 from graphad.core.shapes import Dims, is_definite, ranked
 from graphad.ops.array.keys import NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
@@ -55,6 +55,39 @@ def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.For
 def sized(key: Key, difference: Callable[[int, int], Any]) -> Key:
     """The key whose slices from input to input have their difference as their size, which they have unless they are clipped."""
     return tuple([_sized(entry, difference) for entry in key])
+
+
+def measured(key: Key, dims: Dims, symbol: Callable[..., Any]) -> Key:
+    """The key with a symbol for the size of each slice whose bounds are inputs and whose size is not known."""
+    if not is_definite(dims):
+        return key
+    found = []
+    sizes = iter(ranked(dims))
+    is_changed = False
+    for entry in expand(key, len(ranked(dims))):
+        size = None if type(entry) is str else next(sizes)
+        if is_measured(entry) and entry[4] is None and (entry[3] or 1) >= 1:
+            entry = (*entry[:4], symbol(size, entry[3] or 1, entry[1], entry[2]))
+            is_changed = True
+        found.append(entry)
+    return tuple(found) if is_changed else key
+
+
+def is_measured(entry: Any) -> bool:
+    """Whether only the run knows the size of what an entry of a key takes."""
+    return is_slice(entry) and (is_reference(entry[1]) or is_reference(entry[2]))
+
+
+def measures(key: Key, dims: Dims) -> list[Any]:
+    """The `Op.measures` of a key for an array of a shape."""
+    if not is_definite(dims):
+        return []
+    entries = [entry for entry in expand(key, len(ranked(dims))) if type(entry) is not str]
+    return [
+        (entry[4], size, entry[3] or 1, entry[1], entry[2])
+        for entry, size in zip(entries, ranked(dims), strict=True)
+        if is_measured(entry) and run_time_symbols([entry[4]])
+    ]
 
 
 def _sized(entry: Any, difference: Callable[[int, int], Any]) -> Any:

@@ -135,12 +135,14 @@ class TensorScatterUpdate(Op):
         if self.batch_dims or not depth or type(part) is not np.ndarray:
             return None
         key = nd_index(self.caller, indices, dims, 0)
+        is_written = np.zeros(dims[:depth], bool)
+        is_written[key] = True
+        if np.count_nonzero(is_written) == math.prod(lead):
+            return part[...]
         numbers = np.arange(math.prod(lead)).reshape(lead)
         winners = np.empty(dims[:depth], numbers.dtype)
         winners[key] = numbers
         is_last = winners[key] == numbers
-        if is_last.all():
-            return part[...]
         return np.where(is_last.reshape(lead + (1,) * (part.ndim - len(lead))), part, part.dtype.type(0))
 
     def _of_the_last(self, indices: Tensor, g: Tensor, part: Tensor) -> Tensor:

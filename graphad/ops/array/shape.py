@@ -6,7 +6,7 @@ Both fold when the graph is specialised.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import Size, run_time_symbols
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
@@ -35,6 +35,7 @@ from graphad.core.shapes import format_dims, is_definite
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.kernels.sites import Part, Site
 
 
 @define
@@ -93,6 +94,11 @@ class SizeVector(Op):
         else:  # as a cast gives them: infinite where a float dtype ends before
             values = dtypes.converted(np.array(self.dims, np.int64), self.dtype.numpy)
         return values[0] if self.scalar else values
+
+    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
+        if not run_time_symbols(self.dims) or not self.dtype.is_integer or self.dtype.itemsize < 4:
+            return None  # a plan is bound to the numbers, or they are not the words of rows
+        return [Part(size, Site(whole.root, (), (), k)) for k, size in enumerate(self.dims)]
 
     vjp = no_gradient("a size is not a function of values")
 

@@ -59,7 +59,7 @@ from graphad.ops.array.keys import (
     steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
-from graphad.ops.array.placed import placed_form, sized
+from graphad.ops.array.placed import measured, measures, placed_form, sized
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
@@ -111,6 +111,13 @@ class GetItem(Op):
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
         key = sized(self.key, difference)
         return self if key == self.key else GetItem(key)
+
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        key = measured(self.key, inputs[0].dims, symbol)
+        return self if key == self.key else GetItem(key)
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        return measures(self.key, inputs[0].dims)
 
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("take", self.key, x.dims, len(numbers))
@@ -333,6 +340,13 @@ class GetItemGrad(Op):
         key = sized(self.key, difference)
         return self if key == self.key else GetItemGrad(key, self.shape)
 
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        key = measured(self.key, self.shape, symbol)
+        return self if key == self.key else GetItemGrad(key, self.shape)
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        return measures(self.key, self.shape)
+
     def lower_given(self, g: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("spread", self.key, self.shape, len(numbers))
 
@@ -490,8 +504,7 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     if x.dims is not None and mask.dims is not None:
         over = x.dims[: len(mask.dims)]
         if len(over) < len(mask.dims) or not all(
-            0 in (have, want) or are_compatible((have,), (want,))
-            for want, have in zip(over, mask.dims, strict=True)
+            size == 0 or are_compatible((size,), (of_x,)) for of_x, size in zip(over, mask.dims, strict=True)
         ):
             raise OutOfRangeError(
                 f"getitem: boolean_mask: Shapes {format_dims(over)} and {format_dims(mask.dims)} are incompatible: the mask must "

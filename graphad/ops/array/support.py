@@ -15,8 +15,9 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.op import MIXED, NO_MEMORY, TOO_LARGE, Op, no_batch, no_gradient, output_specs
+from graphad.core.op import MIXED, Op, no_batch, no_gradient, output_specs
 from graphad.core.references import AT
+from graphad.core.rule_errors import NO_MEMORY, TOO_LARGE
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -94,6 +95,14 @@ INTEGERS = frozenset({int})
 
 def static_array(x: object) -> Any:
     """An integer argument (list, array, tensor) as a NumPy array where its value is known now, else None."""
+    try:
+        return _static_array(x)
+    except RecursionError:
+        lift(x)  # says that it is too deep
+        raise
+
+
+def _static_array(x: object) -> Any:
     if stands_for_tensor(x):
         value = known_value(lift(x))
         return None if value is None else np.asarray(value)
@@ -102,7 +111,7 @@ def static_array(x: object) -> Any:
             return array_of(x)
         if x and all(type(item) is list and item and INTEGERS.issuperset(map(type, item)) for item in x):
             return array_of(x)
-        items = [static_array(item) for item in x]
+        items = [_static_array(item) for item in x]
         if any(item is None for item in items):
             return None
         return array_of(items) if items else np.zeros((0,), np.int32)

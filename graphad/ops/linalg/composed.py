@@ -22,6 +22,7 @@ from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.systems import cholesky, cholesky_solve
+from graphad.ops.math import greater
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
 from graphad.ops.math.select import maximum, where
@@ -90,7 +91,7 @@ def matrix_rank(
     if tol is None:
         step = _larger_size(a, s) * float(np.finfo(s.dtype.as_numpy_dtype).eps)
         tol = step * reduce_max(s, axis=-1, keepdims=True)
-    return reduce_sum(cast(s > tol, int32), axis=-1)
+    return reduce_sum(cast(greater(s, tol), int32), axis=-1)
 
 
 @blaming

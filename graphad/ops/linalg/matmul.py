@@ -81,8 +81,10 @@ class MatMul(Op):
     def quick(self, x: Tensor, y: Tensor) -> Array | None:
         a, b = x.data, y.data
         dtype = a.dtype
-        if dtype is not b.dtype or dtype.char not in "fd" or a.ndim != 2 or b.ndim != 2:
+        if dtype is not b.dtype or dtype.char not in "fd" or b.ndim != 2:
             return None
+        if a.ndim != 2:
+            return None if self.transpose_a else _rows_times(a, b.T if self.transpose_b else b)
         if self.transpose_a:
             a = a.T
         if self.transpose_b:
@@ -93,11 +95,13 @@ class MatMul(Op):
             return None  # the inner sizes differ: `infer` raises the error
 
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
-        if self.transpose_a or self.transpose_b or g.ndim != 2 or g.dtype.char not in "fd":
+        if self.transpose_a or self.transpose_b or g.dtype.char not in "fd":
             return None
         a: Any
         b: Any
         a, b = ctx.inputs
+        if g.ndim != 2:
+            return _bars_of_rows(ctx, a, b, g) if len(b.dims) == 2 else None
         product = np.ndarray.dot if g.size * b.dims[0] < SMALL else dot
         return (
             EagerTensor(product(g, b.data.T)) if ctx.needs(0) else None,
@@ -166,6 +170,32 @@ class MatMul(Op):
 
 MATMUL = MatMul()
 _OF = {(a, b): MatMul(a, b) for a in (False, True) for b in (False, True)}
+
+
+def _rows_times(a: Array, b: Array) -> Array | None:
+    """The product of a stack of matrices and one matrix, as `_product` has it: one product of all rows."""
+    if a.ndim < 3 or not a.size or not a.flags.c_contiguous:
+        return None
+    rows = a.reshape(-1, a.shape[-1])
+    try:
+        y = rows.dot(b) if a.size * b.shape[1] < SMALL else dot(rows, b)
+    except ValueError:
+        return None  # the inner sizes differ
+    return y.reshape(*a.shape[:-1], b.shape[1])
+
+
+def _bars_of_rows(ctx: VjpContext, a: Any, b: Any, g: Array) -> Cotangents | None:
+    """The cotangents of such a product, the same ones."""
+    if g.ndim < 3 or not g.size or not g.flags.c_contiguous:
+        return None
+    rows = g.reshape(-1, g.shape[-1])
+    product = np.ndarray.dot if g.size * b.dims[0] < SMALL else dot
+    a_bar = b_bar = None
+    if ctx.needs(0):
+        a_bar = EagerTensor(product(rows, b.data.T).reshape(*g.shape[:-1], b.dims[0]))
+    if ctx.needs(1):
+        b_bar = EagerTensor(product(a.data.reshape(-1, b.dims[0]).T, rows))
+    return a_bar, b_bar
 
 
 def _product(a: Array, b: Array, transpose_a: bool, transpose_b: bool) -> Any:

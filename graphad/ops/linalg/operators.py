@@ -33,6 +33,7 @@ from graphad.ops.linalg.shaped import (
     common_stack,
     hints_of_all,
     require_fit,
+    require_operator,
     same_hints,
     sequence_of,
     settled,
@@ -445,6 +446,7 @@ class LinearOperatorInversion(LinearOperator):
         is_positive_definite: bool | None = None, is_square: bool | None = None, name: str | None = None,
     ) -> None:  # fmt: skip
         own = type(self).__name__
+        require_operator(own, operator)
         if is_non_singular is False or operator.is_non_singular is False:
             raise InvalidArgumentError(
                 f"{own}: a singular operator has no inverse; is_non_singular is False."

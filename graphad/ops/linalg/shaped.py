@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype, int32
-from graphad.core.errors import DTypeError, InvalidArgumentError, UndefinedResultError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, UndefinedResultError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.linalg.held import MadeOf
@@ -192,10 +192,17 @@ def hints_of_product(left: LinearOperator, right: LinearOperator, commute: bool 
     return known
 
 
+def require_operator(own: str, operator: object) -> None:
+    """Raises: ArgumentTypeError: it is no operator."""
+    if not hasattr(operator, "_hints"):
+        raise ArgumentTypeError(f"{own}: operator is a {type(operator).__name__}; give a LinearOperator.")
+
+
 def same_hints(
     own: str, operator: LinearOperator, given: tuple[bool | None, bool | None, bool | None, bool | None]
 ) -> tuple[bool | None, bool | None, bool | None, bool | None]:
     """The hints of an adjoint or an inverse, for which the same holds as for the operator."""
+    require_operator(own, operator)
     found = []
     for (hint, known), value in zip(operator._hints().items(), given, strict=True):
         if known is None:

@@ -25,12 +25,13 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import no_gradient
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import zeros_of
-from graphad.ops.choice import are_ones, negated, product, signs, without_nan
+from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
 from graphad.ops.overwrite import overwrite
+from graphad.ops.repeated import summed_products
 from graphad.ops.rules import (
     INEXACT,
     NUMERIC,
@@ -64,11 +65,16 @@ def _sub_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _mul_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
-    times = MUL_ZERO if ctx.is_masked else MUL
     return (
-        unbroadcast(ctx, 0, bind(times, g, conjugate(y))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(times, g, conjugate(x))) if ctx.needs(1) else None,
+        _unbroadcast_product(ctx, 0, g, conjugate(y)) if ctx.needs(0) else None,
+        _unbroadcast_product(ctx, 1, g, conjugate(x)) if ctx.needs(1) else None,
     )
+
+
+def _unbroadcast_product(ctx: VjpContext, i: int, g: Tensor, f: Tensor) -> Tensor:
+    """The product summed to the shape of input i."""
+    found = summed_products(ctx, i, g, f, ctx.is_masked)
+    return unbroadcast(ctx, i, bind(MUL_ZERO if ctx.is_masked else MUL, g, f)) if found is None else found
 
 
 def _quick_mul_vjp(op: object, ctx: VjpContext, g: Array) -> Cotangents | None:
@@ -86,7 +92,12 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, conjugate(ctx.outputs[0]))))
+        out = conjugate(ctx.outputs[0])
+        total = summed_products(ctx, 1, over, out, True)
+        if total is None:
+            y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, over, out)))
+        else:
+            y_bar = bind(NEG, total)
     return x_bar, y_bar
 
 
@@ -303,7 +314,7 @@ MultiplyNoNan = elementwise(
 )
 MulZero = elementwise(
     "mul_zero",
-    lambda g, f: without_nan(g, g * f),
+    lambda g, f: without_nan(g, product(g, f)),
     vjp=_mul_zero_vjp,
     kinds=INEXACT,
     keeps_alone=OF_THE_OTHER,
@@ -312,7 +323,7 @@ MulZero = elementwise(
 )
 DivZero = elementwise(
     "div_zero",
-    lambda g, f: without_nan(g, g / f),
+    lambda g, f: without_nan(g, quotient(g, f)),
     vjp=_div_zero_vjp,
     kinds=INEXACT,
     scalar=(("nonzero", "x"), ("div", "x", "y"), ("abs", "x"), ("select", "a", "b", "c")),

@@ -20,9 +20,11 @@ from graphad.core import arrays
 from graphad.core.annotations import Cotangents, UnaryFunction, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float64
+from graphad.core.tensor import EagerTensor
 from graphad.ops import library
 from graphad.ops.array.create import stop_gradient
 from graphad.ops.choice import chosen
+from graphad.ops.directly import is_free
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
@@ -87,11 +89,32 @@ def _series(factors: Sequence[float], x: Tensor) -> Tensor:
 def _over(y: Tensor, x: Tensor, sign: float, scaled: bool = False) -> Tensor:
     """y / x for y = I1(x), with sign 1, perhaps `scaled` by exp(-|x|), or J1(x), with sign -1: close to 0 in powers of
     sign (x / 2)^2."""
+
+    def near(x: Tensor) -> Tensor:
+        found = _series(_OF_BESSEL, scalar_like(0.25 * sign, x) * x * x)
+        return found * exp(bind(NEG, absolute(x))) if scaled else found
+
     is_near = less(absolute(x), scalar_like(_NEAR_BESSEL, x))
-    near = where(is_near, x, scalar_like(0, x))
-    found = _series(_OF_BESSEL, scalar_like(0.25 * sign, x) * near * near)
-    found = found * exp(bind(NEG, absolute(near))) if scaled else found
-    return where(is_near, found, y / where(is_near, scalar_like(1, x), x))
+    return _where(is_near, near, x, 0.0, y / where(is_near, scalar_like(1, x), x))
+
+
+def _where(
+    condition: Tensor, formula: Callable[[Tensor], Tensor], x: Tensor, other: float, y: Tensor
+) -> Tensor:
+    """Elementwise `formula(x)` where a condition holds, else y; arrays that nothing follows compute it there alone, to the same
+    bits.
+
+    Args:
+      other: What else the formula is given in place of x where it would have no answer.
+    """
+    if is_free(condition, x, y) and type(y.data) is np.ndarray and x.dims == y.dims == condition.dims:
+        places = np.flatnonzero(condition.data)
+        if not places.size:
+            return y
+        found = y.data.copy()
+        found.reshape(-1)[places] = formula(EagerTensor(x.data.reshape(-1)[places])).data
+        return EagerTensor(found)
+    return where(condition, formula(where(condition, x, scalar_like(other, x))), y)
 
 
 def _log_over(x: Tensor) -> Tensor:
@@ -232,10 +255,13 @@ def _scaled(order: int, sign: float, near: Callable[[Any, Any], Any]) -> Callabl
 
     def slope(x: Tensor, y: Tensor) -> Tensor:
         size = absolute(x) if sign < 0 else x
-        border = scalar_like(64, x)
-        is_far = greater_equal(size, border)
-        far = _far_slope(order, sign, where(is_far, size, border))
-        return where(is_far, far * _sign(x) if sign < 0 and order == 0 else far, near(x, y))
+        is_far = greater_equal(size, scalar_like(64, x))
+
+        def far(x: Tensor) -> Tensor:
+            found = _far_slope(order, sign, absolute(x) if sign < 0 else x)
+            return found * _sign(x) if sign < 0 and order == 0 else found
+
+        return _where(is_far, far, x, 64.0, near(x, y))
 
     return slope
 

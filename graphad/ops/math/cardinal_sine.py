@@ -63,9 +63,7 @@ def _value(given: Array) -> Array:
     sine = x - turns  # exact, as below
     sine *= pi
     np.sin(sine, out=sine)
-    turns *= 0.5
-    is_odd = turns != np.rint(turns)
-    sine *= 1 - 2 * is_odd.view(np.int8)
+    sine *= _parity(turns)
     z = pi * x
     is_zero = z == 0
     if is_zero.any():
@@ -76,6 +74,16 @@ def _value(given: Array) -> Array:
         sine[at_infinity] = 0.0
     y = sine.astype(given.dtype, copy=False)
     return y if given.ndim else y[0]  # type: ignore[no-any-return]
+
+
+def _parity(turns: Array) -> Array:
+    """1 for even whole numbers, -1 for odd ones; the numbers are written over."""
+    turns *= 0.5
+    turns -= np.rint(turns)  # 0, or a half of either sign
+    np.abs(turns, out=turns)
+    turns *= -4
+    turns += 1
+    return turns
 
 
 # s(1) = -z times these in powers of z^2
@@ -90,8 +98,6 @@ def _slope(given: Array) -> Array:
     rest = x - turns
     sine = np.sin(pi * rest)
     cosine = arrays.contiguous(np.sin(pi * (x.dtype.type(0.5) - np.abs(rest))))
-    turns *= 0.5
-    is_odd = turns != np.rint(turns)
     z = arrays.contiguous(pi * x)
     small = np.flatnonzero(np.abs(z) <= 1)
     near = z.reshape(-1)[small]
@@ -100,11 +106,12 @@ def _slope(given: Array) -> Array:
     cosine -= sine
     is_lost = np.abs(cosine) < 0.25 * np.abs(sine)  # next to the zeros of the slope
     cosine /= z
-    cosine *= 1 - 2 * is_odd.view(np.int8)
+    cosine *= _parity(turns)
     cosine.reshape(-1)[small] = 0.0 - near * arrays.polynomial(_NEAR, near * near)
-    if x.dtype.itemsize == 4 and is_lost.any():
-        cosine[is_lost] = _integral(1, arrays.of_dtype(x[is_lost], np.float64))
     cosine *= pi
+    if x.dtype.itemsize == 4 and is_lost.any():
+        places = np.flatnonzero(is_lost)
+        cosine.reshape(-1)[places] = _slope(arrays.of_dtype(x.reshape(-1)[places], np.float64))
     at_infinity = np.isinf(x)
     if at_infinity.any():
         cosine[at_infinity] = 0.0
@@ -142,6 +149,7 @@ def _integral(n: int, x: np.ndarray) -> np.ndarray:
     near = chosen(is_small, z, 0.0)
     down = np.zeros_like(z)
     further = 20 + math.isqrt(78 * n) if n else 1  # then what was left out is below 2^-56 of the result
+    further = further if is_small.any() else 0
     for k in range(n + further, n, -1):
         down = (quarters[k % 4] - near * down) / k
     far = chosen(is_small, 1.0, z)

@@ -20,6 +20,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import known_value
 from graphad.ops.directly import directly
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max, reduce_min
@@ -96,7 +97,10 @@ def bincount(
         length = maximum(length, cast(minlength, int64))
     if maxlength is not None:
         top = cast(maxlength, int64)
-        length = where(length < top, length, top)
+        least, most = known_value(cast(0 if minlength is None else minlength, int64)), known_value(top)
+        # The number is known where both bounds are and leave no choice.
+        is_fixed = least is not None and most is not None and least >= most
+        length = top if is_fixed else where(length < top, length, top)
         # Numbers of maxlength or more are not counted: a negative segment id is ignored.
         place = where(cast(place, int64) < top, place, -ones_like(place))
     if not by_row:

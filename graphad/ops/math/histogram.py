@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphad.core.annotations import Array, DTypeLike, TensorLike
@@ -74,7 +76,10 @@ _LARGEST = 2.0**31 - 1  # what int32 holds
 
 
 def _numbers(values: Array, ends: Array, count: Array, dtype: DType) -> Array | None:
-    """The steps of `_bins`, and the cast, of floats without NaN; None for others."""
+    """The steps of `_bins`, and the cast, of floats without NaN; None for others.
+
+    Steps in float32 find the bins of nearly all numbers of float32; those next to an edge go through the steps in float64.
+    """
     flat = values.reshape(-1)
     if type(values) is not np.ndarray or values.dtype.kind != "f" or not flat.size:
         return None
@@ -88,18 +93,59 @@ def _numbers(values: Array, ends: Array, count: Array, dtype: DType) -> Array | 
     if not (reach[0] > -_LARGEST and reach[1] < _LARGEST and bins < _LARGEST):  # NaN too
         return None
     found = np.empty(flat.size, dtype.numpy)
-    last = dtype.numpy.type(count - 1)
-    for start in range(0, flat.size, _BLOCK):
-        at = np.subtract(flat[start : start + _BLOCK], low, dtype=np.float64)
-        at /= high - low
-        at *= bins
-        part = found[start : start + _BLOCK]
-        np.copyto(part, at, casting="unsafe")
-        if reach[0] < 0:
-            np.maximum(part, 0, out=part)
-        if reach[1] >= bins:
-            np.minimum(part, last, out=part)
+    steps = low, high, bins
+    doubt = _doubt(reach, low / (high - low) * bins)
+    if flat.dtype == np.float32 and doubt < _CLEAR:
+        _find_mostly(flat, steps, reach, np.float32(doubt), found)
+    else:
+        last = dtype.numpy.type(count - 1)
+        for start in range(0, flat.size, _BLOCK):
+            part = found[start : start + _BLOCK]
+            np.copyto(part, _exact(flat[start : start + _BLOCK], *steps), casting="unsafe")
+            if reach[0] < 0:
+                np.maximum(part, 0, out=part)
+            if reach[1] >= bins:
+                np.minimum(part, last, out=part)
     return found.reshape(values.shape)
+
+
+def _find_mostly(flat: Array, steps: Any, reach: list[Any], doubt: np.float32, found: Array) -> None:
+    """The bins by steps in float32, and by those in float64 where more and less by `doubt` are not in one bin."""
+    low, high, bins = steps
+    scale, shift = np.float32(bins / (high - low)), np.float32(-low / (high - low) * bins - doubt)
+    is_within = reach[0] >= 0 and reach[1] < bins
+    unclear = []
+    for start in range(0, flat.size, _LARGE_BLOCK):
+        part = found[start : start + _LARGE_BLOCK]
+        at = flat[start : start + _LARGE_BLOCK] * scale
+        at += shift
+        if not is_within:
+            np.clip(at, 0, np.float32(bins) - np.float32(0.5), at)
+        np.copyto(part, at, casting="unsafe")
+        at += 2 * doubt
+        unclear.append(np.flatnonzero(part != at.astype(part.dtype)) + start)
+    places = np.concatenate(unclear)
+    if places.size:
+        found[places] = np.clip(_exact(flat[places], *steps), 0, bins - 1)
+
+
+_LARGE_BLOCK = 32768
+_CLEAR = 1 / 16  # of a bin; with more doubt too many numbers are computed twice
+
+
+def _doubt(reach: list[np.float64], shift: np.float64) -> float:
+    """More than the error of a product and a sum in float32 in place of the steps in float64, of numbers that reach so far."""
+    largest = max(abs(reach[0]), abs(reach[1])) + 2 * abs(shift) + 1
+    return (
+        float(largest) * 2.0**-21
+    )  # each of the factor, the product, what is added and the sum is off by 2^-24 of that at most
+
+
+def _exact(values: Array, low: np.float64, high: np.float64, bins: np.float64) -> Any:
+    at = np.subtract(values, low, dtype=np.float64)
+    at /= high - low
+    at *= bins
+    return at
 
 
 def _checked(

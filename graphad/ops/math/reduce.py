@@ -52,7 +52,7 @@ from graphad.ops.accumulate import (
 from graphad.ops.array.broadcast import broadcast_like
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
-from graphad.ops.directly import directly
+from graphad.ops.directly import directly, is_eager, is_normal
 from graphad.ops.elementwise import named
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
 from graphad.ops.math.cast import Cast, rounded_once
@@ -342,6 +342,11 @@ class ReduceProd(Reduction):
             flat = reshape(x, [-1])
             g = bind(MUL, reshape(g, [1]), conjugate(bind(others(0), flat)))
             return (reshape_like(g, ctx, 0),)
+        if x.dtype.itemsize >= 4 and is_eager(x) and x.data.size >= _MANY:
+            # Products that are ordinary numbers are divided by their factors.
+            whole = bind(ReduceProd(self.axes, True), x)
+            if is_normal(whole):
+                return (bind(MUL, self.restored(ctx, g), bind(DIV, whole, x)),)
         axes = (self.axes or ()) if dims is None else self.over(len(dims))
         # One axis after the other: `part` is the product over the axes so far, `factor` what multiplies the cotangent.
         factor, part = self.restored(ctx, g), x

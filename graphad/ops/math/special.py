@@ -19,6 +19,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import STOP_GRADIENT
+from graphad.ops.directly import directly
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB
@@ -274,6 +275,9 @@ def _bell(x: Tensor, factor: float) -> Tensor:
         return bind(
             MUL, scalar_like(factor, x), bind(MUL, bind(EXP, bind(NEG, bind(SQUARE, head))), bind(EXP, rest))
         )
+    found = directly(_bell_of_array, x, factor=factor)
+    if found is not None:
+        return found
     wide = cast(x, float32)
     square = bind(SQUARE, wide)
     y = bind(EXP, bind(NEG, square))
@@ -284,6 +288,25 @@ def _bell(x: Tensor, factor: float) -> Tensor:
         lost = bind(Maximum(), lost, scalar_like(-1.0, x))  # where squares are too large or infinite, y is 0
         y = bind(SUB, y, bind(MUL, y, lost))
     return cast(bind(MUL, scalar_like(factor, wide), y), x.dtype)
+
+
+def _bell_of_array(x: Array, factor: float) -> Array | None:
+    """The same steps for an array of float32 whose squares are not so large that `_bell` bounds them."""
+    if type(x) is not np.ndarray or x.dtype != np.float32 or not x.size:
+        return None
+    square = x * x
+    if not np.maximum.reduce(square, None) < 1e18:
+        return None
+    y: np.ndarray = np.negative(square)
+    np.exp(y, y)
+    exact = x.astype(np.float64)
+    exact *= exact
+    exact -= square
+    lost = exact.astype(np.float32)
+    lost *= y
+    y -= lost
+    y *= np.float32(factor)
+    return y
 
 
 def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

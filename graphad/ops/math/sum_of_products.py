@@ -31,10 +31,10 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import summed
 from graphad.ops.array.support import merge_dims
+from graphad.ops.choice import product
 from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
-from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs
@@ -51,11 +51,11 @@ def _added(x: Array, y: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
         or axes != tuple(range(lead, x.ndim))
         or not (x.flags.c_contiguous and y.flags.c_contiguous)
     ):
-        return summed(x * y, axes, keepdims)
+        return summed(product(x, y), axes, keepdims)
     shape = x.shape[:lead]
     count = x.size // math.prod(shape) if x.size else 0
     if count < _SHORT:
-        return summed(x * y, axes, keepdims)
+        return summed(product(x, y), axes, keepdims)
     x, y = x.reshape(*shape, count), y.reshape(*shape, count)
     whole = count - count % _PART
     total: Any = None
@@ -100,7 +100,7 @@ class SumOfProducts(Reduction):
         x, y = ctx.inputs
         g = self.restored(ctx, g)
         if x is y:  # squares: one product in place of two and their sum
-            return overwrite(MUL, bind(ADD, conjugate(x), conjugate(x)), g), None
+            return bind(MUL, conjugate(x), bind(ADD, g, g)), None
         return tuple([bind(MUL, conjugate(z), g) if ctx.needs(i) else None for i, z in enumerate((y, x))])
 
     def batch(self, ctx: BatchContext, x: Ranked, y: Ranked) -> Tensor:  # type: ignore[override]

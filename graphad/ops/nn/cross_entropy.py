@@ -37,7 +37,7 @@ from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import all_stacked, index_tensor, same_row
 from graphad.ops.choice import larger
 from graphad.ops.directly import directly
-from graphad.ops.math import cast, equal, exp, reduce_any, reduce_sum, softplus, where
+from graphad.ops.math import cast, equal, exp, maximum, minimum, reduce_any, reduce_sum, softplus, where
 from graphad.ops.nn.softmaxes import LogSoftmax, log_softmax
 from graphad.ops.rules import (
     FLOATING,
@@ -288,7 +288,5 @@ def sigmoid_cross_entropy_with_logits(
     found = directly(_of_sigmoids, x, z)
     if found is not None:
         return found
-    zero = lift(0, x.dtype)
-    # max(x, 0) and -|x| by `where`, so that their derivatives at 0 are consistent with each other, in every order.
-    positive = x >= zero
-    return where(positive, x, zero) - x * z + softplus(where(positive, -x, x))
+    # max(x, 0) and -|x|: at 0 the derivatives of both go to their first operand, and so are consistent in every order.
+    return maximum(x, lift(0, x.dtype)) - x * z + softplus(minimum(-x, x))

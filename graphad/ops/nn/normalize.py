@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
 from graphad.core.dtypes import float16, float32
@@ -22,6 +23,7 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import require_number
 from graphad.ops.linalg import clip_by_norm
 from graphad.ops.math import cast, reduce_mean, rsqrt, square, where
+from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.random import stateless_uniform, uniform
 
@@ -127,7 +129,7 @@ def bias_add(
         raise InvalidArgumentError(
             f"bias_add: the rank of value must be known for data_format {data_format!r}."
         )
-    return value + bias
+    return bind(ADD, value, bias)
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:

@@ -10,7 +10,7 @@ The modules by subject:
     elementwise           ufuncs, elementwise, bits, scipy_special
     shapes                shapes, joining, padding, places
     choosing              choosing, sets
-    reductions            reductions, skipping, statistics, quantiles, covariance, histograms, folding
+    reductions            reductions, differences, skipping, statistics, quantiles, covariance, histograms, folding
     linear algebra        products, matrices, norms, linalg
     others                polynomials, spectra, fft, applying
 """

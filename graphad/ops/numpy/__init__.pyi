@@ -9,8 +9,10 @@ from graphad.ops.numpy.behavior import (
 from graphad.ops.numpy.bits import bitwise_count as bitwise_count
 from graphad.ops.numpy.bits import frexp as frexp
 from graphad.ops.numpy.bits import ldexp as ldexp
+from graphad.ops.numpy.bits import packbits as packbits
 from graphad.ops.numpy.bits import signbit as signbit
 from graphad.ops.numpy.bits import spacing as spacing
+from graphad.ops.numpy.bits import unpackbits as unpackbits
 from graphad.ops.numpy.choosing import argpartition as argpartition
 from graphad.ops.numpy.choosing import argsort as argsort
 from graphad.ops.numpy.choosing import argwhere as argwhere
@@ -50,6 +52,11 @@ from graphad.ops.numpy.creation import ones as ones
 from graphad.ops.numpy.creation import ones_like as ones_like
 from graphad.ops.numpy.creation import zeros as zeros
 from graphad.ops.numpy.creation import zeros_like as zeros_like
+from graphad.ops.numpy.differences import diff as diff
+from graphad.ops.numpy.differences import ediff1d as ediff1d
+from graphad.ops.numpy.differences import gradient as gradient
+from graphad.ops.numpy.differences import trapezoid as trapezoid
+from graphad.ops.numpy.differences import unwrap as unwrap
 from graphad.ops.numpy.elementwise import allclose as allclose
 from graphad.ops.numpy.elementwise import angle as angle
 from graphad.ops.numpy.elementwise import around as around
@@ -77,6 +84,7 @@ from graphad.ops.numpy.grids import eye as eye
 from graphad.ops.numpy.grids import identity as identity
 from graphad.ops.numpy.grids import indices as indices
 from graphad.ops.numpy.grids import ix_ as ix_
+from graphad.ops.numpy.grids import mask_indices as mask_indices
 from graphad.ops.numpy.grids import meshgrid as meshgrid
 from graphad.ops.numpy.grids import tri as tri
 from graphad.ops.numpy.grids import tril as tril
@@ -130,6 +138,7 @@ from graphad.ops.numpy.products import correlate as correlate
 from graphad.ops.numpy.products import cross as cross
 from graphad.ops.numpy.products import dot as dot
 from graphad.ops.numpy.products import einsum as einsum
+from graphad.ops.numpy.products import einsum_path as einsum_path
 from graphad.ops.numpy.products import inner as inner
 from graphad.ops.numpy.products import kron as kron
 from graphad.ops.numpy.products import matmul as matmul
@@ -154,16 +163,11 @@ from graphad.ops.numpy.reductions import cumprod as cumprod
 from graphad.ops.numpy.reductions import cumsum as cumsum
 from graphad.ops.numpy.reductions import cumulative_prod as cumulative_prod
 from graphad.ops.numpy.reductions import cumulative_sum as cumulative_sum
-from graphad.ops.numpy.reductions import diff as diff
-from graphad.ops.numpy.reductions import ediff1d as ediff1d
-from graphad.ops.numpy.reductions import gradient as gradient
 from graphad.ops.numpy.reductions import max as max
 from graphad.ops.numpy.reductions import min as min
 from graphad.ops.numpy.reductions import prod as prod
 from graphad.ops.numpy.reductions import ptp as ptp
 from graphad.ops.numpy.reductions import sum as sum
-from graphad.ops.numpy.reductions import trapezoid as trapezoid
-from graphad.ops.numpy.reductions import unwrap as unwrap
 from graphad.ops.numpy.sets import intersect1d as intersect1d
 from graphad.ops.numpy.sets import isin as isin
 from graphad.ops.numpy.sets import setdiff1d as setdiff1d

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
+from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.refusal import check_function, members
@@ -54,8 +57,8 @@ def piecewise(
 
     Args:
       x: Tensor of any shape, a numeric dtype, which is that of the result.
-      condlist: Bools of the shape of x, or a list of them, or a tensor with one axis more; where several hold, the last one
-        wins.
+      condlist: Bools, or numbers that are not 0, of the shape of x, or a list of them, or a tensor with one axis more; where
+        several hold, the last one wins.
       funclist: Functions of x, or numbers: one for each condition, and optionally one more for the rest.
       args, kw: Further arguments of the functions.
     Returns: Tensor of the shape and dtype of x. Every function is computed for all elements, as `where` does.
@@ -65,10 +68,10 @@ def piecewise(
       array([0., 4.])
     """
     x = tensor_of(x)
-    if isinstance(condlist, list | tuple) and condlist and (x.ndim == 0 or not isinstance(condlist[0], bool)):
-        conditions = [tensor_of(c) for c in condlist]
+    if isinstance(condlist, list | tuple) and condlist and (x.ndim == 0 or not np.isscalar(condlist[0])):
+        conditions = [tensor_of(c, dtypes.bool_) for c in condlist]
     else:
-        given = tensor_of(condlist)
+        given = tensor_of(condlist, dtypes.bool_)
         conditions = array.unstack(given) if rank_of("piecewise", given) > 1 else [given]
     functions = members("piecewise", "funclist", funclist, "give a list of functions and numbers")
     if len(functions) not in (len(conditions), len(conditions) + 1):

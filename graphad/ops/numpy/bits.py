@@ -1,4 +1,4 @@
-"""Floats and integers by their bits: powers of two, exponents, signs, distances."""
+"""Floats and integers by their bits: powers of two, exponents, signs, distances, bits packed in bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import constant_here
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
+from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager, parts_directly
 from graphad.ops.math import digits
 from graphad.ops.math.cast import bitcast
-from graphad.ops.numpy.promotion import cast_to, operands, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, on_axis, operands, rank_of, tensor_of
+from graphad.ops.numpy.shapes import moveaxis
 from graphad.ops.numpy.ufuncs import bitwise_and, isfinite, less, nextafter, right_shift
 
 
@@ -185,3 +189,83 @@ def signbit(x: TensorLike, /) -> Tensor:
         return found
     whole = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[x.dtype.itemsize]
     return math.less(math.bitcast(x, whole), cast_to(0, whole))
+
+
+def _weights(name: str, order: str) -> Tensor:
+    """What the bits of a byte count, in their order. Raises: InvalidArgumentError: the order is unknown."""
+    if order not in ("big", "little"):
+        raise InvalidArgumentError(f"{name}: bitorder is {order!r}; it is 'big' or 'little'.")
+    powers = np.left_shift(1, np.arange(8)).astype(np.uint8)
+    return constant_here(powers[::-1].copy() if order == "big" else powers)
+
+
+@blaming
+def packbits(a: TensorLike, /, axis: int | None = None, bitorder: str = "big") -> Tensor:
+    """Truth values as the bits of bytes, eight in each; what the last byte lacks is filled with 0.
+
+    Args:
+      a: Tensor of any shape, bools or integers, which are true if they are not 0.
+      axis: The axis along which bits are packed; the flattened tensor by default.
+      bitorder: "big" if the first of eight is the highest bit, "little" if it is the lowest.
+    Returns: uint8 tensor with an eighth of the elements along the axis, rounded up.
+    Raises: DTypeError (a TypeError): floats; InvalidArgumentError (a ValueError): an unknown order, or the axis is out of range.
+    Example:
+      >>> numpy.packbits([1, 0, 1, 1, 0, 0, 0, 0, 1]).numpy()
+      array([176, 128], dtype=uint8)
+    """
+    x = tensor_of(a)
+    require_kind("packbits", x, INTEGER | BOOLEAN, "a")
+    weights = _weights("packbits", bitorder)
+    x, axis = on_axis(x, axis)
+    axis = normalize_axis("packbits", axis, rank_of("packbits", x))
+    bits = moveaxis(math.cast(math.cast(x, dtypes.bool_), dtypes.uint8), axis, -1)
+    size: Any = bits.dims[-1] if bits.dims and bits.dims[-1] is not None else array.shape(bits)[-1]
+    bits = _in_groups(_with_zeros(bits, 7)[..., : (size + 7) // 8 * 8])
+    return moveaxis(math.reduce_sum(math.multiply(bits, weights), -1), -1, axis)
+
+
+@blaming
+def unpackbits(
+    a: TensorLike, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Tensor:
+    """The bits of bytes, eight of each.
+
+    Args:
+      a: uint8 tensor of any shape.
+      axis: The axis along which bytes are unpacked; the flattened tensor by default.
+      count: How many bits to keep, or with a negative number to leave out at the end; where there are fewer, 0 follows them.
+      bitorder: "big" if the first of eight is the highest bit, "little" if it is the lowest.
+    Returns: uint8 tensor of 0 and 1, with `count` or eight times as many elements along the axis.
+    Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): an unknown order, the axis is out of
+      range, or fewer bits are there than a negative `count` leaves out.
+    Example:
+      >>> numpy.unpackbits(numpy.asarray([176], numpy.uint8)).numpy()
+      array([1, 0, 1, 1, 0, 0, 0, 0], dtype=uint8)
+    """
+    x = tensor_of(a)
+    if x.dtype is not dtypes.uint8:
+        raise DTypeError(f"unpackbits: a has dtype {x.dtype.name}; uint8 is needed. Use cast(x, ...).")
+    weights = _weights("unpackbits", bitorder)
+    x, axis = on_axis(x, axis)
+    axis = normalize_axis("unpackbits", axis, rank_of("unpackbits", x))
+    x = array.expand_dims(moveaxis(x, axis, -1), -1)
+    found = math.cast(math.cast(bitwise_and(x, weights), dtypes.bool_), dtypes.uint8)
+    sizes = [array.shape(x)[k] if size is None else size for k, size in enumerate(dims_of("unpackbits", x))]
+    found = array.reshape(found, [*sizes[:-2], sizes[-2] * 8])
+    if count is not None:
+        size = sizes[-2]
+        if isinstance(size, int) and size * 8 + count < 0:
+            raise InvalidArgumentError(f"unpackbits: count is {count}, but axis {axis} has {size * 8} bits.")
+        found = _with_zeros(found, count)[..., :count] if count > 0 else found[..., :count]
+    return moveaxis(found, -1, axis)
+
+
+def _with_zeros(x: Tensor, count: int) -> Any:
+    """`count` zeros more at the end of the last axis."""
+    return array.pad(x, [[0, 0]] * (len(ranked(x.dims)) - 1) + [[0, count]])
+
+
+def _in_groups(x: Tensor) -> Tensor:
+    """The last axis in groups of eight."""
+    sizes: list[Any] = [array.shape(x)[k] if size is None else size for k, size in enumerate(ranked(x.dims))]
+    return array.reshape(x, [*sizes[:-1], sizes[-1] // 8, 8])

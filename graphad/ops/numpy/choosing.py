@@ -446,7 +446,9 @@ def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | N
     for k in by_numpy(name, np.ravel, kth).tolist():
         if not isinstance(k, int):
             raise ArgumentTypeError(f"{name}: kth is {k!r} of type {type(k).__name__}; an integer is needed.")
-        if isinstance(size, int) and not -size <= k < size:
+        if isinstance(size, int) and not -size <= k < max(
+            size, 1
+        ):  # of no elements the first one is in its place
             raise InvalidArgumentError(f"{name}: kth is {k}; the axis has size {size}.")
     return a
 
@@ -500,7 +502,7 @@ def searchsorted(
       side: "left" or "right".
       sorter: Indices that sort `a`, if it is not sorted.
     Returns: int64 tensor of the shape of v. No gradient.
-    Raises: InvalidArgumentError (a ValueError): `a` is not a vector, or `side` is unknown.
+    Raises: InvalidArgumentError (a ValueError): `a` is not a vector, `sorter` has another size, or `side` is unknown.
     Example:
       >>> numpy.searchsorted([1.0, 2.0, 3.0], [0.5, 2.0]).numpy()
       array([0, 1])
@@ -509,7 +511,12 @@ def searchsorted(
     if rank_of("searchsorted", a) != 1:
         raise InvalidArgumentError(f"searchsorted: a has rank {a.ndim}; it is a vector.")
     if sorter is not None:
-        a = array.gather(a, index_of("searchsorted", sorter))
+        order = index_of("searchsorted", sorter)
+        if order.dims != a.dims and is_definite(order.dims) and is_definite(a.dims):
+            raise InvalidArgumentError(
+                f"searchsorted: sorter has shape {order.shape}, a {a.shape}; they must be equal."
+            )
+        a = array.gather(a, order)
     found = search.searchsorted(_ordered(a), array.reshape(_ordered(v), [-1]), side, dtypes.int64)
     return array.reshape(found, array.shape(v))
 

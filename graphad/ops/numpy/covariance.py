@@ -10,6 +10,7 @@ from graphad.core.blame import blaming
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
+from graphad.ops.directly import is_eager
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
@@ -88,8 +89,8 @@ def _require_weights(name: str, w: Tensor, samples: int | None, is_count: bool) 
         raise InvalidArgumentError(
             f"cov: {name} has shape {w.shape}; a vector with one number for each sample is needed, of which there are {samples}."
         )
-    if w.has_value:
-        values = w.numpy()
+    if is_eager(w):
+        values = w.data
         if is_count and (values != np.rint(values)).any():
             raise ArgumentTypeError(
                 f"cov: fweights are {values.tolist()!s:.100}, how often each sample occurred; they must be integers. "

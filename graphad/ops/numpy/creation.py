@@ -22,7 +22,16 @@ from graphad.devices.tensor import taken
 from graphad.ops import array, math
 from graphad.ops.array.sizes import is_one_size
 from graphad.ops.directly import directly, is_eager
-from graphad.ops.numpy.promotion import by_numpy, cast_to, narrowed, promoted, rank_of, tensor_of, usual_float
+from graphad.ops.numpy.promotion import (
+    NUMBERS,
+    by_numpy,
+    cast_to,
+    narrowed,
+    promoted,
+    rank_of,
+    tensor_of,
+    usual_float,
+)
 from graphad.ops.numpy.shapes import broadcast_arrays
 from graphad.ops.numpy.types import default_dtype
 
@@ -456,7 +465,7 @@ def linspace(
         wanted: Any = None if dtype is None else default_dtype(dtype).numpy
         found, step = by_numpy("linspace", np.linspace, start, stop, num, endpoint, True, wanted, axis)
         found = found if wanted else narrowed([start, stop, 1.0], found)
-        return (lift(found), lift(step)) if retstep else lift(found)
+        return (lift(found), tensor_of(step)) if retstep else lift(found)
     start, stop = _floats(start, stop)
     whole = array.linspace(start, stop, num if endpoint else num + 1, axis=axis)
     if not endpoint:
@@ -494,12 +503,12 @@ def logspace(
       >>> numpy.logspace(0.0, 2.0, 3).numpy()
       array([  1.,  10., 100.])
     """
-    base = tensor_of(base)
-    if base.ndim:  # one base for each pair of ends
+    if type(base) not in NUMBERS and (base := tensor_of(base)).ndim:  # one base for each pair of ends
         start, stop, _ = broadcast_arrays(start, stop, base)
         base = array.expand_dims(broadcast_arrays(base, start)[0], axis)
     powers = linspace(start, stop, num, endpoint, axis=axis)
-    found = math.pow(cast_to(base, powers.dtype), powers)
+    x, y = promoted(base, powers)
+    found = math.pow(x, y)
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 

@@ -283,6 +283,8 @@ def nan_to_num(
 
 
 def _numbers_of(x: Any, nan: float) -> Any:
+    if np.isfinite(x).all():
+        return x.copy()
     info, kind = np.finfo(x.dtype), x.dtype.type
     return np.where(x == x, np.minimum(np.maximum(x, info.min), info.max), kind(nan))
 

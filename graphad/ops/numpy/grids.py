@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -14,11 +14,12 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.refusal import members
+from graphad.core.refusal import check_function, members
 from graphad.core.shapes import ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly
+from graphad.ops.numpy.choosing import nonzero
 from graphad.ops.numpy.creation import given_dtype
 from graphad.ops.numpy.promotion import by_numpy, cast_to, known_sizes, rank_of, tensor_of, usual_float
 from graphad.ops.numpy.types import default_dtype
@@ -103,6 +104,7 @@ def _triangle(x: Any, of: Any, k: int) -> Any:
     return of(x, k) if x.ndim > 1 else None
 
 
+@blaming
 def tril(m: TensorLike, k: int = 0) -> Tensor:
     """The lower triangle of the last two axes, up to diagonal `k`, and zeros elsewhere.
 
@@ -121,6 +123,7 @@ def tril(m: TensorLike, k: int = 0) -> Tensor:
     return _band("tril", m, k, True) if found is None else found
 
 
+@blaming
 def triu(m: TensorLike, k: int = 0) -> Tensor:
     """The upper triangle of the last two axes, from diagonal `k`, and zeros elsewhere.
 
@@ -284,6 +287,24 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
       [[0, 0, 1], [0, 1, 1]]
     """
     return tuple([constant_here(found) for found in by_numpy("triu_indices", np.triu_indices, n, k, m)])
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: TensorLike = 0) -> tuple[Tensor, ...]:
+    """The indices at which a function of a matrix of ones, such as `triu`, leaves something else than 0.
+
+    Args:
+      n: The number of rows and of columns.
+      mask_func: A function of a matrix [n, n] and `k`.
+      k: The second argument of that function.
+    Returns: Two int64 vectors: rows and columns.
+    Raises: TypeError: the size is not an int.
+    Example:
+      >>> [x.numpy().tolist() for x in numpy.mask_indices(2, numpy.tril)]
+      [[0, 1, 1], [0, 0, 1]]
+    """
+    check_function("mask_indices", mask_func)
+    ones = constant_here(by_numpy("mask_indices", np.ones, (n, n), np.int64))
+    return nonzero(mask_func(ones, k))
 
 
 @blaming

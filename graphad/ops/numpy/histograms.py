@@ -17,9 +17,9 @@ from graphad.core.ieee import unreported
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
-from graphad.ops.numpy import reductions
+from graphad.ops.numpy import differences
 from graphad.ops.numpy.choosing import searchsorted
-from graphad.ops.numpy.promotion import NUMBERS, by_numpy, cast_to, inexact, promoted, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, by_numpy, cast_to, inexact, joint_dtype, promoted, tensor_of
 
 
 @blaming
@@ -39,8 +39,8 @@ def histogram_bin_edges(
       range: The first and the last edge.
       weights: Accepted for compatibility; the edges do not depend on it.
     Returns: Vector [bins + 1] of that dtype.
-    Raises: InvalidArgumentError (a ValueError): there is no bin, the edges do not ascend, or a rule is named while tracing;
-      DTypeError (a TypeError): complex numbers.
+    Raises: InvalidArgumentError (a ValueError): there is no bin, the edges do not ascend, the smallest or largest element is not
+      finite, or a rule is named while tracing; DTypeError (a TypeError): complex numbers.
     Example:
       >>> numpy.histogram_bin_edges([0.0, 1.0, 4.0], 2).numpy()
       array([0., 2., 4.])
@@ -49,15 +49,27 @@ def histogram_bin_edges(
     if not isinstance(bins, int | np.integer):
         return tensor_of(bins)
     a = inexact(a)
+    dtype = a.dtype
     if range is not None:
-        low, high = (cast_to(tensor_of(bound), a.dtype) for bound in range)
+        dtype = joint_dtype([dtype, *[x if type(x) in NUMBERS else tensor_of(x) for x in range]])
+        low, high = (cast_to(tensor_of(bound), dtype) for bound in range)
     elif 0 in (a.dims or ()):
         low, high = (cast_to(tensor_of(bound), a.dtype) for bound in (0.0, 1.0))
     else:
         low, high = math.reduce_min(a), math.reduce_max(a)
-    same, half = math.equal(low, high), cast_to(0.5, a.dtype)
+        if is_eager(low) and is_eager(high) and not np.isfinite(low.data + high.data):
+            raise InvalidArgumentError(
+                f"histogram_bin_edges: the elements go from {low.data} to {high.data}; give a finite range."
+            )
+    same, half = math.equal(low, high), cast_to(0.5, dtype)
     low, high = math.where(same, low - half, low), math.where(same, high + half, high)
-    return array.linspace(low, high, int(bins) + 1)
+    edges = array.linspace(low, high, int(bins) + 1)
+    if is_eager(edges) and edges.data.size > 2 and not (edges.data[:-1] < edges.data[1:]).all():
+        raise InvalidArgumentError(
+            f"histogram_bin_edges: between {low.data} and {high.data} there are not enough numbers of dtype {dtype.name} for "
+            f"{bins} bins; give fewer."
+        )
+    return edges
 
 
 def _bins_of(a: Tensor, edges: Any, is_even: bool) -> tuple[Any, Any]:
@@ -172,6 +184,10 @@ def histogram(
       [[2, 1], [0.0, 2.0, 4.0]]
     """
     a = tensor_of(a)
+    if weights is not None and isinstance(bins, str):
+        raise ArgumentTypeError(
+            f"histogram: bins={bins!r} chooses the number of bins without weights; give their number."
+        )
     bins = _bins("histogram", a, bins, range)
     edges = histogram_bin_edges(a, bins, range)
     counts = None
@@ -184,7 +200,7 @@ def histogram(
     if not density:
         return counts, edges
     counts = inexact(counts)
-    widths = cast_to(reductions.diff(edges), counts.dtype)
+    widths = cast_to(differences.diff(edges), counts.dtype)
     return math.divide(math.divide(counts, widths), math.reduce_sum(counts)), edges
 
 
@@ -239,7 +255,7 @@ def histogramdd(
         inside = math.logical_and(inside, math.greater_equal(place, lift(np.int64(0))))
     one = array.ones_like(columns[0], dtypes.float64)
     counts = array.unsorted_segment_sum(
-        one if weights is None else tensor_of(weights), math.where(inside, cell, lift(np.int64(-1))), total
+        one if weights is None else inexact(weights), math.where(inside, cell, lift(np.int64(-1))), total
     )
     sizes = [array.shape(bounds, dtypes.int64)[0] - 1 for bounds in edges]
     counts = array.reshape(counts, array.stack(sizes))
@@ -247,7 +263,7 @@ def histogramdd(
         counts = inexact(counts)
         counts = math.divide(counts, math.reduce_sum(counts))
         for k, bounds in enumerate(edges):
-            widths = cast_to(reductions.diff(bounds), counts.dtype)
+            widths = cast_to(differences.diff(bounds), counts.dtype)
             counts = math.divide(counts, array.reshape(widths, [-1] + [1] * (rank - 1 - k)))
     return counts, edges
 

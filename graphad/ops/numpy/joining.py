@@ -203,6 +203,8 @@ def block(arrays: TensorLike) -> Tensor:
     """
 
     def depth(x: TensorLike) -> int:
+        if isinstance(x, list) and not x:
+            raise InvalidArgumentError("block: a list of blocks is empty.")
         return 1 + max(map(depth, x)) if isinstance(x, list) else 0
 
     def put(x: TensorLike, left: int) -> Tensor:

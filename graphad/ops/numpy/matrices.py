@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -9,13 +10,14 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
 from graphad.ops.numpy import products, reductions, shapes
-from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 
 class EigResult(NamedTuple):
@@ -136,6 +138,7 @@ def _lower(x: Tensor, UPLO: str) -> Tensor:
     return x if UPLO.upper() == "L" else ops.adjoint(x)
 
 
+@blaming
 def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read.
 
@@ -152,6 +155,7 @@ def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
     return EighResult(*ops.eigh(_lower(matrix_of("eigh", a), UPLO)))
 
 
+@blaming
 def eigvalsh(a: TensorLike, UPLO: str = "L") -> Tensor:
     """The eigenvalues, ascending, of Hermitian matrices.
 
@@ -192,13 +196,17 @@ def pinv(
         epsilon.
       hermitian: Accepted for compatibility; singular values are always used.
     Returns: Tensor [..., columns, rows] of that dtype.
-    Raises: InvalidArgumentError (a ValueError): `a` has rank below 2.
+    Raises: InvalidArgumentError (a ValueError): `a` has rank below 2, or both thresholds are given.
     Example:
       >>> numpy.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).numpy()
       array([[0.5, 0. ],
              [0. , 0. ]])
     """
     a = matrix_of("pinv", a)
+    if rcond is not None and rtol is not None:
+        raise InvalidArgumentError(
+            f"pinv: rcond is {rcond} and rtol {rtol}, two names of one threshold; give one of them."
+        )
     bound = rcond if rtol is None else rtol
     if bound is None:
         sizes = dims_of("pinv", a)[-2:]
@@ -221,12 +229,15 @@ def matrix_rank(
       hermitian: Accepted for compatibility; singular values are always used.
       rtol: The threshold relative to the largest one; by default the larger size times the machine epsilon.
     Returns: int64 tensor [...]. No gradient.
-    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor; InvalidArgumentError (a ValueError):
+      both thresholds are given.
     Example:
       >>> numpy.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).numpy()
       np.int64(1)
     """
     A = inexact(A)
+    if tol is not None and rtol is not None:
+        raise InvalidArgumentError(f"matrix_rank: tol is {tol} and rtol {rtol}; give one of them.")
     if rank_of("matrix_rank", A) < 2:
         return math.cast(reductions.any(math.not_equal(A, cast_to(0, A.dtype))), dtypes.int64)
     s: Any = svdvals(A)
@@ -335,6 +346,7 @@ def solve(a: TensorLike, b: TensorLike) -> Tensor:
     return ops.solve(a, b)
 
 
+@blaming
 def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tuple[Any, Any, Any, Any]:
     """The x of least norm that minimises |a x - b|; the squared residuals, the rank, the singular values.
 
@@ -351,6 +363,8 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tupl
     """
     a, b = promoted(inexact(a), inexact(b))
     column = array.expand_dims(b, 1) if rank_of("lstsq", b) == 1 else b
+    if rank_of("lstsq", a) != 2:
+        raise InvalidArgumentError(f"lstsq: a has shape {format_dims(a.dims)}; a matrix is needed.")
     rows, columns = dims_of("lstsq", a)
     bound = max(rows, columns) * float(a.dtype.info.eps) if rcond is None else rcond
     x = ops.matmul(pinv(a, rtol=bound), column)
@@ -362,6 +376,7 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tupl
     return (x[:, 0] if b.ndim == 1 else x), rest, rank, s
 
 
+@blaming
 def matrix_power(a: TensorLike, n: int) -> Tensor:
     """Square matrices raised to the power n; a negative n uses their inverses.
 
@@ -369,16 +384,23 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
       a: Tensor [..., n, n], any dtype; for a negative n a float or complex one, integers count as float64.
       n: The exponent, an int; 0 gives identities.
     Returns: Tensor of the same shape.
-    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or one is singular and n is negative.
+    Raises: InvalidArgumentError (a ValueError): the matrices are not square, or one is singular and n is negative;
+      ArgumentTypeError (a TypeError): n is not an int.
     Example:
       >>> numpy.linalg.matrix_power([[1, 1], [0, 1]], 3).numpy()
       array([[1, 3],
              [0, 1]])
     """
     a = tensor_of(a)
+    dims = dims_of("matrix_power", a)
+    if len(dims) < 2 or (None not in dims[-2:] and dims[-1] != dims[-2]):
+        raise InvalidArgumentError(
+            f"matrix_power: a has shape {a.shape}; square matrices [..., n, n] are needed."
+        )
+    n = by_numpy("matrix_power", operator.index, n)
     if n < 0:
         a, n = inv(a), -n
-    last = dims_of("matrix_power", a)[-1]
+    last = dims[-1]
     size = last if isinstance(last, int) else array.shape(a)[-1]
     found = None
     while n:
@@ -391,6 +413,7 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
     return found
 
 
+@blaming
 def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications; the first and the last may be vectors.
 
@@ -402,6 +425,10 @@ def multi_dot(arrays: Sequence[TensorLike]) -> Tensor:
       array([[9]])
     """
     xs = promoted(*arrays)
+    if len(xs) < 2 or not all(rank_of("multi_dot", x) for x in xs):
+        raise InvalidArgumentError(
+            "multi_dot: two matrices or more are needed; the first and the last may be vectors."
+        )
     first, last = rank_of("multi_dot", xs[0]) == 1, rank_of("multi_dot", xs[-1]) == 1
     if first:
         xs[0] = array.expand_dims(xs[0], 0)

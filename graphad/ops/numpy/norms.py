@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy import shapes
-from graphad.ops.numpy.matrices import inv, matrix_of, solve, svdvals
+from graphad.ops.numpy.matrices import inv, matrix_of, slogdet, solve, svdvals
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, rank_of
 
 
+@blaming
 def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
     """The norms of vectors over axes, all by default.
 
@@ -67,6 +69,7 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
     return math.pow(math.reduce_sum(math.pow(size, power), axis, keepdims), cast_to(1.0 / ord, size.dtype))
 
 
+@blaming
 def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro") -> Tensor:
     """The norms of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
 
@@ -88,8 +91,10 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
         s = svdvals(x)
         if ord == "nuc":
             found = math.reduce_sum(s, -1)
+        elif ord == 2:
+            found = math.reduce_sum(s, -1) if (s.dims or (None,))[-1] == 0 else s[..., 0]
         else:
-            found = s[..., 0] if ord == 2 else s[..., -1]
+            found = s[..., -1]
     elif ord in (1, -1, np.inf, -np.inf):
         sums = math.reduce_sum(math.abs(x), -2 if abs(ord) == 1 else -1)
         if ord > 0 and (sums.dims or (None,))[-1] == 0:
@@ -103,6 +108,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
     return array.expand_dims(array.expand_dims(found, -1), -1) if keepdims else found
 
 
+@blaming
 def norm(
     x: TensorLike,
     ord: float | str | None = None,
@@ -138,6 +144,7 @@ def norm(
     return shapes.expand_dims(found, places) if keepdims else found
 
 
+@blaming
 def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     """The condition numbers of matrices: from the singular values, or the product of the norms `p` of x and its inverse.
 
@@ -145,9 +152,8 @@ def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
       x: Tensor [..., rows, columns], a float or complex dtype; integers count as float64.
       p: None or 2 for the largest singular value divided by the smallest, -2 for the inverse of that; or an `ord` of
         `matrix_norm`.
-    Returns: Real tensor [...]; inf for singular matrices with None or 2.
-    Raises: InvalidArgumentError (a ValueError): x has rank below 2, or `p` is unknown; a matrix is singular where its
-      inverse is needed.
+    Returns: Real tensor [...]; inf for singular matrices.
+    Raises: InvalidArgumentError (a ValueError): x has rank below 2, or `p` is unknown.
     Example:
       >>> numpy.linalg.cond([[2.0, 0.0], [0.0, 4.0]]).numpy()
       np.float64(2.0)
@@ -155,10 +161,18 @@ def cond(x: TensorLike, p: TensorLike | None = None) -> Tensor:
     x = matrix_of("cond", x)
     if p is None or p in (2, -2):
         s = svdvals(x)
-        return math.divide(s[..., 0], s[..., -1]) if p != -2 else math.divide(s[..., -1], s[..., 0])
-    return math.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+        found = math.divide(s[..., 0], s[..., -1]) if p != -2 else math.divide(s[..., -1], s[..., 0])
+        is_zero = math.equal(s[..., 0], cast_to(0, s.dtype))
+        return math.where(is_zero, cast_to(np.inf, s.dtype), found)
+    sign = slogdet(x)[0]
+    is_singular = math.equal(sign, cast_to(0, sign.dtype))
+    one = array.eye(array.shape(x)[-1], dtype=x.dtype)
+    x = math.where(shapes.expand_dims(is_singular, (-2, -1)), one, x)
+    found = math.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+    return math.where(is_singular, cast_to(np.inf, found.dtype), found)
 
 
+@blaming
 def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
     """The inverse of `a` as a linear map from its last axes to its first `ind` ones.
 
@@ -166,17 +180,20 @@ def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
       a: Tensor of known sizes, the product of the first `ind` being that of the others; a float or complex dtype.
       ind: The number of leading axes, the output axes of the map.
     Returns: Tensor with the last axes of `a` first.
-    Raises: InvalidArgumentError (a ValueError): the products differ, or the map has no inverse.
+    Raises: InvalidArgumentError (a ValueError): the products differ, the map has no inverse, or `ind` is below 1.
     Example:
       >>> numpy.linalg.tensorinv(numpy.reshape(numpy.eye(4), [2, 2, 4])).shape
       TensorShape([4, 2, 2])
     """
     a = inexact(a)
     dims = dims_of("tensorinv", a)
+    if ind < 1:
+        raise InvalidArgumentError(f"tensorinv: ind is {ind}; it must be 1 or more.")
     count = int(np.prod(dims[:ind]))
     return array.reshape(inv(array.reshape(a, [count, -1])), [*dims[ind:], *dims[:ind]])
 
 
+@blaming
 def tensorsolve(a: TensorLike, b: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
     """The x with tensordot(a, x, x.ndim) = b.
 

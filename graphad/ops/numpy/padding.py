@@ -35,7 +35,10 @@ def _around(x: Tensor, axis: int, size: int, low: int, high: int, wraps: bool) -
 
 
 def _widths(given: object, rank: int) -> np.ndarray:
-    return np.broadcast_to(np.asarray(given, np.int64), (rank, 2))
+    found = np.asarray(given)
+    if found.size and found.dtype.kind not in "iu":
+        raise TypeError(f"they have dtype {found.dtype}; integers are needed")
+    return np.broadcast_to(found.astype(np.int64), (rank, 2))
 
 
 def _checked(given: Any, rank: int, what: str, least: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
@@ -37,14 +38,14 @@ def unravel_index(indices: TensorLike, shape: Sequence[int], order: str = "C") -
       indices: Integers of any shape.
       shape: The sizes.
       order: "C", or "F" for column-major indices.
-    Returns: A tuple of integer tensors of the shape of `indices`, one for each axis.
+    Returns: A tuple of int64 tensors of the shape of `indices`, one for each axis.
     Raises: InvalidArgumentError (a ValueError): `order` is unknown, or an index is out of range, which a traced function does
       not notice; ArgumentTypeError (a TypeError): indices of another dtype.
     Example:
       >>> [k.numpy().tolist() for k in numpy.unravel_index([5, 2], [2, 3])]
       [[1, 0], [2, 2]]
     """
-    rest = index_of("unravel_index", indices)
+    rest = cast_to(index_of("unravel_index", indices), dtypes.int64)
     found = []
     sizes = _sizes("unravel_index", "shape", shape)
     is_row_major = _is_row_major("unravel_index", order)

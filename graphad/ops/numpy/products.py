@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
+from graphad.ops.linalg.matmul import product_of_arrays
 from graphad.ops.math.sum_of_products import sum_of_products
-from graphad.ops.numpy.promotion import cast_to, dims_of, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
 from graphad.ops.numpy.shapes import diagonal, moveaxis, ravel
 
@@ -259,7 +262,7 @@ def _in_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
     """The subscripts and operands for operands and lists of integers in turn."""
     lists = given[1::2] if len(given) % 2 == 0 else [*given[1::2], given[-1]]
     lists = [x.tolist() if isinstance(x, np.ndarray) else x for x in lists]
-    if len(given) < 2 or not all(isinstance(axes, list | tuple) for axes in lists):
+    if len(given) < 2 or not all(isinstance(axes, list | tuple | range) for axes in lists):
         raise InvalidArgumentError(
             "einsum: subscripts must be a string, such as 'ij,jk->ik', or each operand is followed by a list of integers."
         )
@@ -301,6 +304,40 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: object = None) -> Tenso
     return contraction.einsum(*_without_ones(subscripts, promoted(*operands)))
 
 
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    """In which order NumPy's `einsum` contracts operands of these sizes, and a text that says what each step costs.
+
+    Args:
+      subscripts, operands: As in `einsum`; of the operands only the shapes are read.
+      optimize: "greedy" or "optimal", a pair of one of these and the size of the largest intermediate, False for one step, or a
+        path.
+    Returns: (path, text): "einsum_path" and for each step the numbers of the operands that it contracts; the text as NumPy
+      writes it.
+    Raises: InvalidArgumentError (a ValueError): the letters do not fit the operands, or a size is not known while tracing;
+      ArgumentTypeError (a TypeError): an order that is none of these.
+    Example:
+      >>> numpy.einsum_path("ij,jk,kl->il", numpy.ones((2, 9)), numpy.ones((9, 9)), numpy.ones((9, 3)))[0]
+      ['einsum_path', (0, 1), (0, 1)]
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _in_letters([subscripts, *operands])
+    if not operands:
+        raise InvalidArgumentError(
+            f"einsum_path: subscripts are {subscripts!r}, and there are no operands; give at least one tensor."
+        )
+    shapes = [
+        known_sizes("einsum_path", dims_of("einsum_path", tensor_of(x)), "all sizes of the operands")
+        for x in operands
+    ]
+    empty = np.zeros(())
+    return by_numpy(  # type: ignore[no-any-return]
+        "einsum_path",
+        partial(np.einsum_path, optimize=optimize),
+        subscripts,
+        *[np.broadcast_to(empty, shape) for shape in shapes],
+    )
+
+
 def _without_ones(subscripts: str, xs: Sequence[Tensor]) -> tuple[Any, ...]:
     """The subscripts and operands without axes of size 1 whose letter has another size elsewhere: NumPy broadcasts them."""
     before, arrow, after = "".join(subscripts.split()).partition("->")
@@ -316,10 +353,14 @@ def _without_ones(subscripts: str, xs: Sequence[Tensor]) -> tuple[Any, ...]:
         after = ("..." if "..." in before else "") + "".join(once)
     kept = []
     for k, (x, found) in enumerate(zip(xs, sizes, strict=True)):
-        for c in [c for c, size in found.items() if size == 1 and c in wide and terms[k].count(c) == 1]:
-            head, tail = terms[k].split(c)
-            x = array.squeeze(x, [len(head) if "..." not in head else -1 - len(tail)])
-            terms[k] = head + tail
+        for c in [c for c, size in found.items() if size == 1 and c in wide]:
+            while c in terms[k]:
+                head, tail = terms[k].split(c, 1)
+                axis = len(head) if "..." not in head else -1 - len(tail)
+                if ranked(x.dims)[axis] != 1:
+                    break
+                x = array.squeeze(x, [axis])
+                terms[k] = head + tail
         kept.append(x)
     return (",".join(terms) + "->" + after, *kept)
 
@@ -446,6 +487,9 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     # Short enough that the matrix is no larger than all pieces together.
     piece = min(max(m, 64), max(64, isqrt(n + m)), 256, n + m - 1)
     count = -(-(n + m - 1) // piece)
+    found = directly(_convolved, a, v, piece=piece, count=count)
+    if found is not None:
+        return found
     padded = array.pad(a, [[m - 1, count * piece - n]])
     pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
     # Zeros around v, so that each place of the matrix has a number.
@@ -454,6 +498,19 @@ def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
     matrix = array.gather(whole, np.arange(piece + m - 2, 2 * piece + m - 2, dtype=np.int32) - rows)
     full = linalg.matmul(pieces, matrix)
     return array.reshape(full, [-1])[: n + m - 1]
+
+
+def _convolved(a: Array, v: Array, piece: int, count: int) -> Array:
+    """The same product of the same matrices, which are copied out of overlapping views."""
+    n, m = len(a), len(v)
+    padded = np.zeros((count - 1) * piece + piece + m - 1, a.dtype)
+    padded[m - 1 : m - 1 + n] = a
+    whole = np.zeros(m + 2 * (piece - 1), v.dtype)
+    whole[piece - 1 : piece - 1 + m] = v
+    pieces = sliding_window_view(padded, piece + m - 1)[::piece]
+    matrix = sliding_window_view(whole, piece)[::-1]
+    full = product_of_arrays(np.ascontiguousarray(pieces), np.ascontiguousarray(matrix))
+    return full.reshape(-1)[: n + m - 1]  # type: ignore[no-any-return]
 
 
 @blaming
@@ -479,6 +536,8 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
         raise InvalidArgumentError(
             "convolve: the sizes of both vectors must be known while tracing, and not 0."
         )
+    if a.dtype.is_bool:
+        return _of_bools(partial(convolve, mode=mode), a, v)
     if n < m:
         a, v, n, m = v, a, m, n
     full: Any = _full_convolution(a, v, n, m)
@@ -507,6 +566,8 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
       array([3, 5])
     """
     a, v = promoted(a, v)
+    if a.dtype.is_bool:
+        return _of_bools(partial(correlate, mode=mode), a, v)
     for name, x in (("a", a), ("v", v)):
         if x.dims == ():
             raise OutOfRangeError(f"correlate: {name} has shape []; a vector is needed.")

@@ -37,7 +37,7 @@ def tensor_of(x: object, dtype: DType | None = None) -> Tensor:
     if not isinstance(x, Tensor):
         if stands_for_tensor(x) or is_registered(x):
             x = lift(x)
-        elif isinstance(x, list | tuple) and _holds_tensors(x):
+        elif isinstance(x, list | tuple) and holds_tensors(x):
             x = array.stack(promoted(*x), 0)
         else:
             x = lift(narrowed(x, array_of_numbers(x)))
@@ -73,6 +73,15 @@ def _number_of(x: object) -> type | None:
         return type(x) if type(x) in NUMBERS else None
     kinds = {_number_of(item) for item in x}
     return None if None in kinds or not kinds else max(kinds, key=NUMBERS.index)
+
+
+def holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether there is a tensor, or what becomes one, in a nest of lists."""
+    try:
+        return _holds_tensors(x)
+    except RecursionError:
+        lift(x)  # says that it is too deep
+        raise
 
 
 def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:

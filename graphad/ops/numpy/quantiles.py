@@ -19,7 +19,7 @@ from graphad.ops import array, math
 from graphad.ops.array.gather import TakeAlong
 from graphad.ops.directly import directly, is_eager, is_free
 from graphad.ops.numpy.choosing import sort
-from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, joint_dtype, rank_of, tensor_of
 from graphad.ops.numpy.statistics import weights_along
 
 _SMALL = 2048  # elements whose median takes the time of the ops rather than of the elements
@@ -112,7 +112,7 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     counts = size - np.unique(np.count_nonzero(np.isnan(x), -1)) if skips_nan else np.array([size])
     if counts.size * parts.size > _MANY or not ((parts >= 0) & (parts <= 1)).all():
         return None
-    places = parts * np.maximum(counts - 1, 0).astype(x.dtype)[:, None]
+    places = parts * np.maximum(counts - 1, 0).astype(parts.dtype)[:, None]
     wanted = np.unique(np.concatenate([np.floor(places), np.ceil(places)]).astype(np.int64))
     if not skips_nan:
         wanted = np.union1d(wanted, [size - 1])  # it is NaN if any element is
@@ -164,22 +164,22 @@ def middle(first: Tensor, second: Tensor, part: Tensor) -> Tensor:
 
 
 def _require_fractions(name: str, q: Any, whole: int) -> None:
-    if q.has_value and not ((values := q.numpy()) >= 0).all() & (values <= whole).all():
+    if is_eager(q) and not ((values := q.data) >= 0).all() & (values <= whole).all():
         raise InvalidArgumentError(f"{name}: q is {values.tolist()!s:.100}; it must be from 0 to {whole}.")
 
 
-def fractions(name: str, q: TensorLike) -> Tensor:
-    """Percents as fractions."""
-    q = inexact(q)
-    _require_fractions(name, q, 100)
-    return q / 100.0
+def fractions(name: str, q: TensorLike) -> TensorLike:
+    """Percents as fractions; a Python number remains one, since it has no dtype of its own."""
+    percents = inexact(q)
+    _require_fractions(name, percents, 100)
+    return q / 100.0 if type(q) in NUMBERS else percents / 100.0  # type: ignore[operator]
 
 
 def _require_weights(name: str, w: Tensor, method: str, skips_nan: bool) -> None:
     if method != "inverted_cdf":
         raise UnsupportedOptionError(f"{name}: weights need the method 'inverted_cdf', not {method!r}.")
-    if w.has_value:
-        values = w.numpy()
+    if is_eager(w):
+        values = w.data
         if (values < 0).any():
             raise InvalidArgumentError(
                 f"{name}: weights are {values.tolist()!s:.100}; they must not be negative."
@@ -215,10 +215,15 @@ def quantiles(
         known = ", ".join((*_BETWEEN, *_ELEMENT, *_COUNTED, *_ENDS))
         raise UnsupportedOptionError(f"{name}: method {method!r} is not supported; it is one of {known}.")
     a = tensor_of(a)
-    a = a if method in (*_ELEMENT, *_COUNTED) and method != "averaged_inverted_cdf" else inexact(a)
+    kind = joint = inexact(a).dtype
+    if type(q) not in NUMBERS:
+        q = inexact(q)
+        joint = joint_dtype([kind, q])
+    if method not in (*_ELEMENT, *_COUNTED) or method == "averaged_inverted_cdf":
+        kind = joint
+        a = cast_to(a, kind)
     has_nan = a.dtype.is_differentiable
-    kind = inexact(a).dtype
-    q = cast_to(inexact(q), dtypes.float64 if kind.size == 2 else kind)  # two bytes do not count elements
+    q = cast_to(inexact(q), dtypes.float64 if joint.size == 2 else joint)  # two bytes do not count elements
     _require_fractions(name, q, 1)
     flat, kept = _to_end(name, a, axis)
     if flat.dims[-1] == 0:
@@ -230,7 +235,10 @@ def quantiles(
     if weights is not None:
         w = cast_to(tensor_of(weights), dtypes.float64)
         _require_weights(name, w, method, skips_nan)
-        ranked, share = _shares(flat, _to_end(name, weights_along(name, a, w, axis), axis)[0])
+        w = _to_end(name, weights_along(name, a, w, axis), axis)[0]
+        if not skips_nan and is_eager(w) and not (np.sum(w.data, -1) > 0).all():
+            raise InvalidArgumentError(f"{name}: all weights of a row are 0; one must be positive.")
+        ranked, share = _shares(flat, w)
         share = math.cast(share, q.dtype)  # where 0.4 is the 0.4 of q
         read = None
     else:
@@ -264,6 +272,10 @@ def quantiles(
         found.append(one)
     if q.ndim == 0:
         return found[0]
+    if not found:  # the shape and dtype of what is none of them
+        none = math.reduce_sum(cast_to(flat, kind), -1)
+        none = array.reshape(none, [1] * len(a.dims) if kept is None else kept) if keepdims else none
+        return array.zeros([*q.dims, *array.shape(none)], a.dtype)
     whole: Any = array.stack(found, 0)
     return whole if q.ndim == 1 else array.reshape(whole, [*q.dims, *whole.dims[1:]])
 

@@ -137,8 +137,23 @@ def _relative(x: Tensor, y: Tensor) -> Any:
         math.greater(ratio, cast_to(0.5, x.dtype)), math.less(ratio, cast_to(2, x.dtype))
     )
     near = a * math.log1p((math.where(is_near, a, b) - b) / b)
-    by_log = _where_zero(a, -1.0, math.xlogy(a, math.where(is_near, one, ratio)))
+    # A quotient out of range, or with few digits, whose logarithm is in range.
+    tiny = cast_to(float(np.finfo(x.dtype.numpy).tiny), x.dtype)
+    in_range = math.logical_and(math.is_finite(ratio), math.greater(ratio, tiny))
+    is_lost = math.logical_and(math.is_finite(a + b), math.logical_not(in_range))
+    is_lost = math.logical_and(is_lost, math.greater(a, zero))
+    apart = math.log(math.where(is_lost, a, one)) - math.log(math.where(is_lost, b, one))
+    by_quotient = math.xlogy(a, math.where(math.logical_or(is_near, is_lost), one, ratio))
+    by_log = _where_zero(a, -1.0, math.where(is_lost, a * apart, by_quotient))
     return math.where(are_inside, math.where(is_near, near, by_log), outside)
+
+
+def _psi(x: Tensor) -> Any:
+    """At 0 the limit from the side that its sign names; a pole of both signs elsewhere."""
+    is_zero = math.equal(x, cast_to(0, x.dtype))
+    one = cast_to(1, x.dtype)
+    inner = math.where(is_zero, one, x)
+    return math.where(is_zero, -one / math.where(is_zero, x, one), math.digamma(inner))
 
 
 def _divergence(x: Tensor, y: Tensor) -> Any:
@@ -146,6 +161,8 @@ def _divergence(x: Tensor, y: Tensor) -> Any:
     x, y, dtype = math.cast(x, dtypes.float64), math.cast(y, dtypes.float64), x.dtype
     zero = cast_to(0, x.dtype)
     are_inside = math.logical_and(math.greater_equal(x, zero), math.greater_equal(y, zero))
+    is_infinite = math.logical_and(math.greater(x, zero), math.equal(y, zero))  # also where x is
+    are_inside = math.logical_and(are_inside, math.logical_not(is_infinite))
     value = _relative(x, y)
     return math.cast(math.where(are_inside, value - x + y, value), dtype)
 
@@ -174,7 +191,7 @@ _ROWS: dict[str, Function] = {
     "beta": _beta,
     "betaln": _betaln,
     "gammaln": math.lgamma,
-    "psi": math.digamma,
+    "psi": _psi,
     "gammainc": math.igamma,
     "gammaincc": math.igammac,
     "betainc": math.betainc,

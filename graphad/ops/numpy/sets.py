@@ -259,6 +259,15 @@ def _is_first(mask: Tensor) -> Tensor:
 
 
 @blaming
+def _numbered(x: Tensor, y: Tensor) -> tuple[Any, Any]:
+    """Both operands as they are, or as integers that are equal where complex elements are, in the order that sorts these."""
+    if not x.dtype.is_complex:
+        return x, y
+    place = ravel(unique_inverse(concat([ravel(x), ravel(y)])).inverse_indices)
+    size = array.size(x)
+    return array.reshape(place[:size], array.shape(x)), array.reshape(place[size:], array.shape(y))
+
+
 def isin(
     element: TensorLike,
     test_elements: TensorLike,
@@ -270,12 +279,12 @@ def isin(
     """Which elements are in another tensor.
 
     Args:
-      element: Tensor of any shape, any dtype but a complex one.
+      element: Tensor of any shape and dtype.
       test_elements: The other tensor, of any shape.
       assume_unique, kind: Accepted for compatibility; the result is the same.
       invert: Whether to return which elements are not.
     Returns: Bool tensor of the shape of `element`.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.isin([1, 2, 3], [3, 1]).numpy()
       array([ True, False,  True])
@@ -284,14 +293,15 @@ def isin(
     found = None if element.dtype.is_complex else directly(np.isin, element, others, invert=invert)
     if found is not None:
         return found
+    element, others = _numbered(element, others)
     others = sort(ravel(others))
     if others.dims == (0,):
         found = array.zeros_like(element, dtypes.bool_)
     else:
         place = searchsorted(others, element)
-        size = math.cast(array.shape(others)[0], dtypes.int64)
-        near = math.minimum(place, math.maximum(size - lift(np.int64(1)), lift(np.int64(0))))
-        found = math.equal(array.gather(others, near), element)
+        is_before_end = math.less(place, math.cast(array.shape(others)[0], dtypes.int64))
+        others = array.concat([others, array.zeros([1], others.dtype)], 0)  # there may be none
+        found = math.logical_and(is_before_end, math.equal(array.gather(others, place), element))
     return math.logical_not(found) if invert else found
 
 
@@ -325,11 +335,11 @@ def intersect1d(
     occurrences.
 
     Args:
-      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes are promoted.
+      ar1, ar2: Tensors of any shapes and dtypes; the dtypes are promoted.
       assume_unique: Accepted for compatibility.
       return_indices: Whether to return the indices of the first occurrences in each tensor.
     Returns: Vector of that dtype; with `return_indices` a tuple of it and two int64 vectors.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.intersect1d([3, 1, 2], [2, 3]).numpy()
       array([2, 3])
@@ -340,7 +350,7 @@ def intersect1d(
     values = array.gather(a, chosen)
     if not return_indices:
         return values
-    where_second = array.gather(second.indices, searchsorted(b, values))
+    where_second = array.gather(second.indices, searchsorted(*_numbered(b, values)))
     return values, array.gather(first.indices, chosen), where_second
 
 
@@ -348,10 +358,10 @@ def setdiff1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> 
     """The distinct elements of the first tensor that are not in the second, in ascending order unless `assume_unique`.
 
     Args:
-      ar1, ar2: Tensors of any shapes and dtypes but complex ones.
+      ar1, ar2: Tensors of any shapes and dtypes.
       assume_unique: Whether the elements of `ar1` are distinct, so that they are taken as they stand, in their order.
     Returns: Vector of the dtype of `ar1`.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.setdiff1d([3, 1, 2], [2, 3]).numpy()
       array([1])
@@ -364,10 +374,10 @@ def setxor1d(ar1: TensorLike, ar2: TensorLike, assume_unique: bool = False) -> T
     """The distinct elements that are in exactly one of two tensors, in ascending order.
 
     Args:
-      ar1, ar2: Tensors of any shapes and dtypes but complex ones; the dtypes are promoted.
+      ar1, ar2: Tensors of any shapes and dtypes; the dtypes are promoted.
       assume_unique: Accepted for compatibility.
     Returns: Vector of that dtype.
-    Raises: DTypeError (a TypeError): complex numbers.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
     Example:
       >>> numpy.setxor1d([3, 1], [2, 3]).numpy()
       array([1, 2])

@@ -103,12 +103,12 @@ def transpose(a: TensorLike, axes: TensorLike | None = None) -> Tensor:
     return array.transpose(tensor_of(a), axes)
 
 
-def permute_dims(a: TensorLike, axes: TensorLike) -> Tensor:
-    """The axes permuted.
+def permute_dims(a: TensorLike, axes: TensorLike | None = None) -> Tensor:
+    """The axes permuted, or reversed.
 
     Args:
       a: Tensor of any shape and dtype.
-      axes: For each axis of the result the axis of `a` it is.
+      axes: For each axis of the result the axis of `a` it is; the last one first by default.
     Returns: Tensor of the same dtype.
     Raises: InvalidArgumentError (a ValueError): `axes` does not name every axis once.
     """
@@ -532,7 +532,8 @@ def diagonal(a: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> 
         return found
     rank = rank_of("diagonal", a)
     pair = [normalize_axis("diagonal", axis, rank) for axis in (axis1, axis2)]
-    a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
+    if pair != [rank - 2, rank - 1]:
+        a = array.transpose(a, [axis for axis in range(rank) if axis not in pair] + pair)
     if _reaches(a, offset):
         return diagonals.diag_part(a, k=offset)
     nothing = a[..., :0, :0]

@@ -17,7 +17,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, has_no_nan, is_eager
 from graphad.ops.numpy import reductions
-from graphad.ops.numpy.promotion import cast_to, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, tensor_of
 from graphad.ops.numpy.quantiles import fractions, middle, quantiles
 from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
 from graphad.ops.numpy.statistics import floats_of
@@ -312,6 +312,8 @@ def nanvar(
       np.float64(1.0)
     """
     a = _inexact("nanvar", a, dtype)
+    if correction is not None and type(ddof) in NUMBERS and ddof:
+        raise InvalidArgumentError(f"nanvar: ddof is {ddof} and correction {correction}; give one of them.")
     ddof = ddof if correction is None else correction
     filled, missing = _instead(a, 0, where)
     center = (

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, TensorLike
+from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.device import require_cpu
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math, signal
 from graphad.ops.numpy.promotion import cast_to, inexact, rank_of, tensor_of
 from graphad.ops.numpy.types import default_dtype
+from graphad.ops.signal.fourier import Rfft, with_size
 
 # The exponent of the divisor n for each norm; the square root of n is 1/2.
 _FORWARD = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
@@ -116,13 +119,13 @@ def _one(name: str, inverse: bool, real: bool, doc: str) -> Callable[..., Tensor
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _described(name, inverse, real, f"{doc} along an axis.", False)
-    return function
+    return blaming(function)
 
 
 def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Callable[..., Tensor]:
     def function(
         a: TensorLike,
-        s: Any = None,
+        s: Sequence[int] | None = None,
         axes: AxisLike = (-2, -1) if plane else None,
         norm: str | None = "backward",
     ) -> Tensor:
@@ -132,7 +135,7 @@ def _several(name: str, inverse: bool, real: bool, doc: str, plane: bool) -> Cal
     function.__doc__ = _described(
         name, inverse, real, f"{doc} along {'two axes' if plane else 'axes'}.", True
     )
-    return function
+    return blaming(function)
 
 
 _FFT, _IFFT = "The Fourier transform", "The inverse Fourier transform"
@@ -156,6 +159,7 @@ irfft2 = _several("irfft2", True, True, _IRFFT, True)
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
+@blaming
 def hfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The Fourier transform of a signal with Hermitian symmetry, given by its first half; real.
 
@@ -174,6 +178,7 @@ def hfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None =
     return irfft(math.conj(_operand(a, True)), n, axis, _SWAPPED[norm])
 
 
+@blaming
 def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
     """The inverse of `hfft`.
 
@@ -189,9 +194,33 @@ def ihfft(a: TensorLike, n: int | None = None, axis: int = -1, norm: str | None 
       array([1.-0.j, 1.-0.j, 1.-0.j])
     """
     _power("ihfft", norm)
-    return math.conj(rfft(a, n, axis, _SWAPPED[norm]))
+    found = _halved(a, n, axis) if norm in (None, "backward") else None
+    return math.conj(rfft(a, n, axis, _SWAPPED[norm]) if found is None else found)
 
 
+def _halved(a: TensorLike, n: int | None, axis: int) -> Tensor | None:
+    """The transform of real numbers divided by their number, along the last axis; None elsewhere.
+
+    The adjoint of `irfft` is that but for a factor of 2, and is divided by NumPy in the dtype of the numbers.
+    """
+    x = _operand(a, False)
+    if x.dtype.is_complex or not x.dims or normalize_axis("ihfft", axis, len(x.dims)) != len(x.dims) - 1:
+        return None
+    if n is not None and (not isinstance(n, int) or n < 1):
+        return None
+    x = x if n is None else with_size(x, -1, n)
+    count = ranked(x.dims)[-1]
+    if not isinstance(count, int) or not count:
+        return None
+    once = np.full(count // 2 + 1, 0.5)
+    once[0] = 1.0
+    if count % 2 == 0:
+        once[-1] = 1.0
+    y = bind(Rfft(1, True), x)
+    return math.multiply(y, cast_to(once.astype(y.dtype.numpy), y.dtype))
+
+
+@blaming
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `fft` of n elements that are d apart: 0, 1, ..., -2, -1, each divided by n d.
 
@@ -210,6 +239,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: s
     return lift(np.fft.fftfreq(n, d).astype(_real(dtype)))
 
 
+@blaming
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None, *, device: str | None = None) -> Tensor:
     """The frequencies of `rfft` of n elements that are d apart: 0, 1, ..., n // 2, each divided by n d.
 
@@ -232,6 +262,7 @@ def _real(dtype: DTypeLike | None) -> Any:
     return np.float64 if dtype is None else default_dtype(dtype).numpy
 
 
+@blaming
 def fftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """`x` with frequency 0 moved to the middle of `axes`, all by default.
 
@@ -247,6 +278,7 @@ def fftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     return signal.fftshift(tensor_of(x), _list(axes))
 
 
+@blaming
 def ifftshift(x: TensorLike, axes: AxisLike = None) -> Tensor:
     """The inverse of `fftshift`.
 

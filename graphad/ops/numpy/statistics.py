@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -284,6 +285,10 @@ def bincount(x: TensorLike, /, weights: TensorLike | None = None, minlength: int
     return array.unsorted_segment_sum(parts, x, size)
 
 
+def _imaginary(x: Tensor) -> Tensor:
+    return math.imag(x) if x.dtype.is_complex else array.zeros_like(x)
+
+
 def interp(
     x: TensorLike,
     xp: TensorLike,
@@ -307,14 +312,22 @@ def interp(
       array([ 5., 25.])
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
-    fp = inexact(fp)
-    x, xp, fp = promoted(x, xp, fp) if not fp.dtype.is_complex else (x, xp, fp)
+    values = fp = inexact(fp)
+    if values.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
+        first, last = (None if end is None else tensor_of(end) for end in (left, right))
+
+        def piece(part: Callable[[Tensor], Tensor]) -> Tensor:
+            ends = (None if first is None else part(first), None if last is None else part(last))
+            return interp(x, xp, part(values), ends[0], ends[1], period)
+
+        return math.complex(piece(math.real), piece(_imaginary))
+    x, xp, fp = promoted(x, xp, fp)
     if xp.dims and fp.dims and None not in (xp.dims[0], fp.dims[0]) and xp.dims[0] != fp.dims[0]:
         raise InvalidArgumentError(
             f"interp: xp has {xp.dims[0]} points, fp {fp.dims[0]}; each point needs a value."
         )
     if period is not None:
-        if (known := tensor_of(period)).has_value and not known.numpy().all():
+        if is_eager(known := tensor_of(period)) and not known.data.all():
             raise InvalidArgumentError("interp: the period is 0; give another, or None for no period.")
         length = math.abs(cast_to(tensor_of(period), x.dtype))
         x, xp = math.mod(x, length), math.mod(xp, length)

@@ -132,7 +132,8 @@ class Generator:
       copy_from: A generator whose state is copied.
       state: The state of another generator, [2] integers: a seed and a count.
       alg: Accepted for compatibility: there is one algorithm.
-    Raises: InvalidArgumentError (a ValueError): the state has another shape.
+    Raises: InvalidArgumentError (a ValueError): the state has another shape; ArgumentTypeError (a TypeError): `copy_from` is no
+      generator.
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     Example:
       >>> g = random.Generator.from_seed(1)
@@ -143,6 +144,10 @@ class Generator:
     def __init__(self, copy_from: Any = None, state: TensorLike | None = None, alg: object = None) -> None:
         check_algorithm("Generator", alg)
         if copy_from is not None:
+            if not isinstance(copy_from, Generator):
+                raise ArgumentTypeError(
+                    f"Generator: copy_from is a {type(copy_from).__name__}; give another generator."
+                )
             self._state: Handle = made(copy_from.state.data, bind(READ, copy_from.state))
             return
         if isinstance(state, Handle):

@@ -43,6 +43,7 @@ from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import requested_size, static_array, static_axes, static_int
 from graphad.ops.array.transpose import roll, transpose
+from graphad.ops.directly import directly
 from graphad.ops.elementwise import named
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import complex_dtype, part_dtype
@@ -361,7 +362,7 @@ def _irfft(x: Tensor, lengths: list[int] | None, rank: int) -> Tensor:
     _require_axes("irfft", x, rank)
     if x.dims == ():
         raise OutOfRangeError("irfftnd: input_tensor has shape []; at least one axis is needed.")
-    if lengths is None:
+    if not lengths:  # an empty list has no axis, which the op refuses
         # There are as many numbers of no frequency as of one, which are none.
         have: Any = None if x.dims is None else x.dims[-1]
         if have is None:
@@ -549,6 +550,9 @@ def _rolled(op: str, x: Any, axes: Any, back: bool) -> Tensor:
             f"{op}: the rank of the input must be known while tracing, or the axes must be given."
         )
     places = list(range(x.ndim)) if axes is None else _places(op, axes, x)
+    found = directly(np.fft.ifftshift if back else np.fft.fftshift, x, axes=places) if places else None
+    if found is not None:
+        return found
     shifts = []
     for k in places:
         n = x.dims[k] if x.dims is not None and isinstance(x.dims[k], int) else getitem(sizes_of(x), k)

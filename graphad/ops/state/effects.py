@@ -14,6 +14,7 @@ import numpy as np
 from graphad.core import printed
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
+from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import BOOLEAN, require_kind
@@ -133,6 +134,7 @@ class _Slot:
         return _IN_NESTS
 
 
+@blaming
 def print(
     *inputs: object,
     output_stream: object = None,

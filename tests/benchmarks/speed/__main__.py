@@ -77,12 +77,12 @@ class Worker:
         found: dict[str, Any] = json.loads(said) if said else {"why": "the process ended"}
         return found
 
-    def least(self, expression: str, gradient: bool, seconds: float) -> float | str:
+    def least(self, expression: str, what: str, seconds: float) -> float | str:
         """Seconds, or why there are none."""
         if not self.is_there or not expression:
             return "none"
         assert self._process.stdin
-        request = {"expression": expression, "gradient": gradient, "seconds": seconds}
+        request = {"expression": expression, "what": what, "seconds": seconds}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = self._answer(LONGEST)
@@ -100,57 +100,51 @@ class Worker:
 
 
 STARTING, LONGEST = 120, 20  # seconds: to import a library; for one call
-OWN = ("graphad", False)
-COLUMNS = (
-    OWN, ("numpy", False), ("graphad", True), ("tensorflow", False), ("tensorflow", True), ("torch", False), ("torch", True)
-)  # fmt: skip
+VALUE, GRADIENT = "value", "gradient"
+OWN, NUMPY, SLOPE, PASSES = ("graphad", VALUE), ("numpy", VALUE), ("graphad", GRADIENT), ("graphad", "passes")
+PEERS = ("tensorflow", "torch")
+COLUMNS = (OWN, NUMPY, SLOPE, PASSES, *((name, what) for name in PEERS for what in (VALUE, GRADIENT)))
 VALUE_BAR, SLOPE_BAR = 1.5, 4
 SHORT = 50e-6  # seconds: below, most of it is the call itself
 CALL = 5e-6  # seconds: a function's way through Python, where the value is a view or a few microseconds of NumPy's
 LIGHT = 12e-6  # seconds: NumPy's call, beside which CALL counts
-BRIEF = 25e-6  # seconds: the value, beside which the cost of a tape counts
+BRIEF = 25e-6  # seconds: the value, or what is written, beside which the cost of a tape counts
 LIGHT_VALUE = f"NumPy takes less than {LIGHT * 1e6:.0f} us, and this no more than 1.5 times as long and {CALL * 1e6:.0f} us"
-LIGHT_SLOPE = (
-    f"the value takes less than {BRIEF * 1e6:.0f} us, and this no more than 4 times as long and a tape"
+WRITTEN = (
+    "no more than 4 times what it writes or the value, whichever takes longer; where that is less than "
+    f"{BRIEF * 1e6:.0f} us, and once a tape"
 )
 UNEXPLAINED = "not looked into"
-Times = dict[tuple[str, bool], float]
+Times = dict[tuple[str, str], float]
 
 
 def measured(
     workers: dict[str, Worker], row: Row, turns: int, seconds: float
-) -> tuple[Times, dict[tuple[str, bool], str]]:
+) -> tuple[Times, dict[tuple[str, str], str]]:
     """The least times of a row's contestants, taken in turn, and why others have none."""
     best: Times = {}
-    why: dict[tuple[str, bool], str] = {}
+    why: dict[tuple[str, str], str] = {}
     for _ in range(turns):
-        for name, gradient in COLUMNS:
-            if (name, gradient) in why:
+        for name, what in COLUMNS:
+            if (name, what) in why:
                 continue
             expression = {"numpy": row.numpy, "torch": row.torch}.get(name, row.own)
-            found = workers[name].least(expression, gradient, seconds) if name in workers else "none"
+            found = workers[name].least(expression, what, seconds) if name in workers else "none"
             if isinstance(found, str):
-                why[name, gradient] = found
+                why[name, what] = found
             else:
-                best[name, gradient] = min(found, best.get((name, gradient), found))
+                best[name, what] = min(found, best.get((name, what), found))
     return best, why
 
 
-def quotient(times: Times, of: tuple[str, bool], by: tuple[str, bool]) -> float | None:
+def quotient(times: Times, of: tuple[str, str], by: tuple[str, str]) -> float | None:
     return times[of] / times[by] if of in times and by in times else None
 
 
 def quotients(times: Times) -> list[float | None]:
     """The columns of the page."""
-    own, slope = ("graphad", False), ("graphad", True)
-    return [
-        quotient(times, own, ("numpy", False)),
-        quotient(times, slope, own),
-        quotient(times, own, ("tensorflow", False)),
-        quotient(times, slope, ("tensorflow", True)),
-        quotient(times, own, ("torch", False)),
-        quotient(times, slope, ("torch", True)),
-    ]
+    beside = [quotient(times, mine, (name, mine[1])) for name in PEERS for mine in (OWN, SLOPE)]
+    return [quotient(times, OWN, NUMPY), quotient(times, SLOPE, OWN), *beside]
 
 
 def line(row: Row, times: Times) -> str:
@@ -193,9 +187,9 @@ def explained(found: list[tuple[Row, Times]]) -> str:
     known = reasons()
     parts = []
     tape = cost_of_tape(found)
-    for section, column, bar, light, least, constant, title in (
-        ("values", 0, VALUE_BAR, LIGHT_VALUE, LIGHT, CALL, "Values above 1.5 times NumPy or SciPy"),
-        ("gradients", 1, SLOPE_BAR, LIGHT_SLOPE, BRIEF, tape, "Gradients above 4 times the value"),
+    for section, column, bar, light, title in (
+        ("values", 0, VALUE_BAR, LIGHT_VALUE, "Values above 1.5 times NumPy or SciPy"),
+        ("gradients", 1, SLOPE_BAR, WRITTEN, "Gradients above 4 times the value"),
     ):
         groups: dict[str, list[tuple[float, str]]] = {}
         for row, times in found:
@@ -203,13 +197,12 @@ def explained(found: list[tuple[Row, Times]]) -> str:
             if x is None or x <= bar:
                 continue
             name = row.own.split("(")[0]
-            short, whole = (("numpy", False), OWN) if section == "values" else (OWN, ("graphad", True))
-            is_light = times[short] < least and times[whole] <= bar * times[short] + constant
+            is_light = is_light_value(times) if section == "values" else is_written(times, tape)
             why = light if is_light else known.get((section, name), UNEXPLAINED)
             groups.setdefault(why, []).append((x, row.own))
         counted = sum(len(calls) for why, calls in groups.items() if why != light)
         parts.append(
-            f"### {title}\n\n{counted} calls, and {len(groups.get(light, []))} that are light.\n\n| why | calls |\n|---|---|"
+            f"### {title}\n\n{counted} calls, and {len(groups.get(light, []))} counted apart.\n\n| why | calls |\n|---|---|"
         )
         for why, calls in sorted(groups.items(), key=lambda item: (item[0] == light, -max(item[1])[0])):
             listed = ", ".join(
@@ -220,9 +213,20 @@ def explained(found: list[tuple[Row, Times]]) -> str:
     return "\n".join(parts)
 
 
+def is_light_value(times: Times) -> bool:
+    """Whether NumPy takes so little time that a function's way through Python counts."""
+    return times[NUMPY] < LIGHT and times[OWN] <= VALUE_BAR * times[NUMPY] + CALL
+
+
+def is_written(times: Times, tape: float) -> bool:
+    """Whether a gradient keeps the bar beside what it has to write, which may take longer than the value."""
+    least = max(times[OWN], times.get(PASSES, 0.0))
+    return times[SLOPE] <= SLOPE_BAR * least + (tape if least < BRIEF else 0.0)
+
+
 def cost_of_tape(found: list[tuple[Row, Times]]) -> float:
     """Seconds that value and gradient take where neither computes anything: a tape, its ones, and one rule."""
-    slopes = [times.get(("graphad", True), 0.0) for row, times in found if row.own == "tf.identity(x)"]
+    slopes = [times.get(SLOPE, 0.0) for row, times in found if row.own == "tf.identity(x)"]
     return max(slopes, default=0.0)
 
 
@@ -303,7 +307,7 @@ def main() -> None:
     kept = {}
     if options.again:
         lines = Path(options.again).read_text(encoding="utf-8").splitlines()
-        kept = {own: {(name, slope): s for name, slope, s in times} for own, times in map(json.loads, lines)}
+        kept = {own: {(name, what): s for name, what, s in times} for own, times in map(json.loads, lines)}
     for row in rows():
         if row.own in kept:
             found.append((row, kept[row.own]))
@@ -319,7 +323,7 @@ def main() -> None:
             with Path(options.raw).open("a", encoding="utf-8") as file:
                 file.write(json.dumps([row.own, [[*key, seconds] for key, seconds in times.items()]]) + "\n")
         for key, text in why.items():
-            if key in (OWN, ("numpy", False)) and text != "none":
+            if key in (OWN, NUMPY) and text != "none":
                 print("    ", key, text)
         found.append((row, times))
     print(summary(found))

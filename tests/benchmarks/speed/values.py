@@ -23,6 +23,7 @@ def values(dtype: str = "float32") -> dict[str, Any]:
     M = normal(316, 316)
     S = (M @ M.T / 316 + np.eye(316)).astype(dtype)
     L = np.linalg.cholesky(S)
+    tall = normal(1000, 100)
     ids = rng.integers(0, 1000, N, np.int32)
     order = rng.permutation(N).astype(np.int32)
     few = rng.integers(1, 8, N, np.int32)
@@ -34,13 +35,21 @@ def values(dtype: str = "float32") -> dict[str, Any]:
     corners = uniform(0, 0.5, 20, 2)
     x_complex = (x + 1j * y).astype(np.result_type(dtype, np.complex64))
     pairs = np.stack([order // 1000, order % 1000], -1).astype(np.int32)
+    p, q = uniform(0.1, 5, N), uniform(0.1, 5, N)
+    short = {
+        "x1000": x[:1000], "y1000": y[:1000], "p1000": p[:1000], "q1000": q[:1000], "x316": x[:316], "y316": y[:316],
+        "y315": y[:315], "x300": x[:300], "x100": x[:100], "y100": y[:100], "y50": y[:50], "y4": y[:4], "x50000": x[:50000],
+        "y50000": y[:50000], "row316": M[0], "m316": M[:, :1], "M30": M[:30, :30], "M11": M[:11, :11],
+        "x_column": x[:, None], "x_row": x[None],
+    }  # fmt: skip
     return {
-        "x": x, "y": y, "p": uniform(0.1, 5, N), "q": uniform(0.1, 5, N), "u": uniform(0.001, 0.999, N),
+        **{name: part.copy() for name, part in short.items()},
+        "x": x, "y": y, "p": p, "q": q, "u": uniform(0.001, 0.999, N),
         "v": uniform(-0.99, 0.99, N), "z": x_complex, "i": rng.integers(-1000, 1000, N, np.int32),
         "j": rng.integers(0, 1000, N, np.int32), "few": few, "b": rng.random(N) < 0.5, "c": rng.random(N) < 0.5,
         "X": normal(100, 1000), "U": uniform(0.5, 1.5, 100, 1000), "P": uniform(0.1, 5, 10_000, 10),
         "Z": x_complex.reshape(100, 1000), "Z3": x_complex.reshape(20, 50, 100), "X3": normal(20, 50, 100),
-        "M": M, "S": S, "L": L, "Sz": S.astype(np.complex64), "tall": normal(1000, 100),
+        "M": M, "S": S, "L": L, "Sz": S.astype(np.complex64), "tall": tall, "tall1": tall[:, :1].copy(),
         "T3": normal(33_333, 3), "T3b": normal(33_333, 3),
         "bands": np.stack([2 + uniform(0, 1, 316), normal(316), normal(316)]), "three": np.stack([y, 4 + abs(x), y]),
         "ids": ids, "small": rng.integers(0, 1000, 100, np.int32),

@@ -2,8 +2,8 @@
 
     python worker.py graphad|numpy|tensorflow|torch DTYPE
 
-A request is {"expression", "gradient": bool, "seconds"}: how long to repeat it; the answer the least processor time of one call,
-or why there is none.
+A request is {"expression", "what", "seconds"}: the "value", its "gradient", or the "passes" of NumPy's over memory that a
+gradient has to make at least, and how long to repeat it; the answer the least processor time of one call, or why there is none.
 """
 
 from __future__ import annotations
@@ -85,10 +85,12 @@ class Library:
             self.names["LU"], self.names["pivots"] = tf.linalg.lu(self.names["M"])
             self.names["sparse"] = tf.SparseTensor(arrays["places"], self.names["x"], (1000, 10_000))
 
-    def work(self, expression: str, gradient: bool) -> Callable[[], Any]:
-        if not gradient:
+    def work(self, expression: str, what: str) -> Callable[[], Any]:
+        if what == "value":
             return eval(f"lambda: {expression}", self.names)
         sources = [k for k in dict.fromkeys(_WORD.findall(expression)) if self.is_source(k)]
+        if what == "passes":
+            return self.passes(expression, sources)
         if not sources:
             raise ValueError("no float argument")
         names = self.names
@@ -108,6 +110,24 @@ class Library:
         if all(g is None for g in _by_tape(tf, values, call)):
             raise ValueError("no gradient")
         return lambda: _by_tape(tf, values, call)
+
+    def passes(self, expression: str, sources: list[str]) -> Callable[[], Any]:
+        """The result's cotangent filled with ones, and a copy of each operand, as large as its gradient."""
+        parts = eval(expression, self.names)
+        parts = [
+            y.values if hasattr(y, "dense_shape") else y
+            for y in (parts if isinstance(parts, list | tuple) else [parts])
+        ]
+        results = [y for y in (np.asarray(part) for part in parts) if y.dtype.kind in "fc"]
+        operands = [np.asarray(self.names[k].values if k == "sparse" else self.names[k]) for k in sources]
+
+        def write() -> None:
+            for y in results:
+                np.empty(y.shape, y.dtype).fill(1)
+            for x in operands:
+                x.copy()
+
+        return write
 
     def is_source(self, k: str) -> bool:
         if k == "sparse":
@@ -196,12 +216,12 @@ def least(work: Callable[[], Any], seconds: float) -> float:
 def main(name: str, dtype: str) -> None:
     np.seterr(all="ignore")
     library = Library(name, dtype)
-    works: dict[tuple[str, bool], Any] = {}
+    works: dict[tuple[str, str], Any] = {}
     out, sys.stdout = sys.stdout, sys.stderr
     print(json.dumps({"version": library.version}), file=out, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        key = request["expression"], request["gradient"]
+        key = request["expression"], request["what"]
         try:
             if key not in works:
                 works.clear()  # a row at a time

@@ -23,7 +23,7 @@ from graphad.kernels import forms
 from graphad.kernels.collapse import collapse
 
 ADD = collapse(forms.call("add", [float32, float32]), (5,), [(5,), (5,)]).kernel
-WAIT = 120.0  # until a hang counts as one
+WAIT = 600.0  # until a hang counts as one
 ROOT = Path(launch.PACKAGE).parent
 # compiles a kernel in a worker and says so
 PROGRAM = """

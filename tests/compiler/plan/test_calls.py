@@ -3,6 +3,7 @@ the errors of the eager op."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import signal
 import threading
@@ -147,28 +148,58 @@ def test_what_a_signal_s_handler_raises_ends_the_loop() -> None:
     before = signal.signal(signal.SIGALRM, handler)
     _slow(2)(x)  # compiled by the same kernels
     f.get_concrete_function(x)
-    signal.setitimer(signal.ITIMER_REAL, 2.0)
     try:
         with pytest.raises(Late):
+            signal.setitimer(signal.ITIMER_REAL, 2.0)
             f(x)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
-def test_other_threads_have_their_turns() -> None:
+def test_threads_in_the_same_loop_have_their_own_numbers() -> None:
     f, x = _slow(5_000), numbers(3, 3)
     want = f(x).numpy()
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(f(x).numpy())) for _ in range(3)]
     for thread in threads:
         thread.start()
-    turns = 0
-    while any(thread.is_alive() for thread in threads):
-        turns += 1
-        time.sleep(0.001)
-    assert turns > 3 and len(found) == 3
-    assert all((each == want).all() for each in found)
+    for thread in threads:
+        thread.join()
+    assert len(found) == 3 and all((each == want).all() for each in found)
+
+
+def test_other_threads_have_their_turns() -> None:
+    """What ends the loop is another thread, which has to have turns for that."""
+
+    class Enough(Exception):
+        pass
+
+    f, x = _slow(2_000_000), numbers(3, 3)
+    _slow(2)(x)  # compiled by the same kernels
+    f.get_concrete_function(x)
+    started, ended = threading.Event(), threading.Event()
+    raised: list[type[BaseException]] = []
+
+    def run() -> None:
+        try:
+            started.set()
+            f(x)
+        except Enough:
+            raised.append(Enough)
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    started.wait()
+    for _ in range(5):
+        time.sleep(0.01)
+    assert not ended.is_set()
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Enough))
+    thread.join()
+    assert raised == [Enough]
 
 
 def test_a_variable_that_is_assigned_meanwhile_is_read_as_it_was() -> None:

@@ -17,7 +17,7 @@ import pytest
 import graphad as tf
 from graphad.compiler.backend import backend_of
 from graphad.compiler.cpu.runtime import entry
-from graphad.compiler.plan.exclusive import _InOrder
+from graphad.compiler.plan.exclusive import InOrder
 from graphad.compiler.plan.executable import Executable
 from graphad.compiler.plan.native import failed
 from graphad.core.errors import InternalError
@@ -286,7 +286,10 @@ def test_guards_are_given_back_when_waiting_for_one_of_them_is_interrupted() -> 
         def release(self) -> None:
             self.held -= 1
 
+        def _is_owned(self) -> bool:
+            return self.held > 0
+
     guards = [Counted(), Counted(), Counted(is_interrupted=True), Counted()]
     with pytest.raises(KeyboardInterrupt):
-        _InOrder(guards).__enter__()
+        InOrder(guards).__enter__()
     assert [guard.held for guard in guards] == [0, 0, 0, 0]

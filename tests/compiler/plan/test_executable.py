@@ -246,8 +246,6 @@ def test_two_threads_share_one_executable() -> None:
 
 
 def test_a_hot_plan_switches_by_itself_and_a_cold_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
     graph = traced(lambda x: [m.add(m.multiply(x, x), 1.0)], [None])
     executable = Executable(graph)
     x = [np.ones(4, "float32")]
@@ -257,10 +255,9 @@ def test_a_hot_plan_switches_by_itself_and_a_cold_one_does_not(monkeypatch: pyte
     for _ in range(HOT_CALLS):
         executable.run(x)
     assert compilation.state is not None
-    for _ in range(400):
-        if compilation.state == tiers.READY:
-            break
-        time.sleep(0.05)
+    done = threading.Event()
+    while compilation.state == tiers.WAITING:
+        done.wait(0.01)
     assert compilation.state == tiers.READY
     np.testing.assert_array_equal(executable.run(x)[0], np.full(4, 2, "float32"))
     assert is_native(executable, x)

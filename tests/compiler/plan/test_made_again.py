@@ -244,8 +244,8 @@ def test_what_a_signals_handler_raises_ends_the_call() -> None:
 
     before = signal.signal(signal.SIGALRM, late)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(TimeoutError, match="late"):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             f(tf.constant(1 << 60, tf.int64))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

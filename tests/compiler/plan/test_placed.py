@@ -295,6 +295,53 @@ def test_a_size_is_not_assumed_where_only_the_shape_of_a_slice_is_used() -> None
         agrees(in_rounds, x, tf.constant(start))
 
 
+def test_a_size_is_not_assumed_where_a_branch_uses_it_alone() -> None:
+    def size(x: Any, i: Any) -> Any:
+        return tf.cond(x[0] > -9.0, lambda: tf.size(x[i : i + 4]), lambda: tf.constant(1))
+
+    def alike(x: Any, i: Any) -> Any:
+        y = x[i : i + 4]
+        return tf.cond(x[0] > -9.0, lambda: tf.zeros_like(x[i : i + 4]), lambda: y * 2.0)
+
+    def of_case(x: Any, i: Any) -> Any:
+        parts = [lambda: tf.zeros_like(x[i : i + 4]), lambda: tf.ones_like(x[i : i + 4])]
+        return tf.switch_case(tf.abs(i) % 2, parts)
+
+    def in_rounds(x: Any, i: Any) -> Any:
+        total = tf.constant(0)
+        for k in tf.range(3):
+            total += tf.cond(x[k] > -9.0, lambda: tf.size(x[i + k : i + k + 4]), lambda: k)  # noqa: B023
+        return total
+
+    for f in (size, alike, of_case, in_rounds):
+        for start in (2, 7, 8, -2, 20):
+            agrees(f, numbers(10), tf.constant(start))
+
+
+def test_a_loop_that_is_called_twice_checks_the_sizes_of_each_call() -> None:
+    """Of one call the sizes alone are used; the slices that the other call reads are not those."""
+
+    @tf.function
+    def rounds(x: Any, i: Any) -> Any:
+        sizes, total = tf.constant(0), tf.constant(0.0)
+        for k in tf.range(3):
+            y = x[i + k : i + k + 4]
+            sizes += tf.size(y) * (k + 1)
+            total += tf.reduce_sum(y)
+        return sizes, total
+
+    def twice(x: Any, i: Any) -> Any:
+        return rounds(x, i)[0], rounds(x, tf.constant(1))[1]
+
+    def in_branches(x: Any, i: Any) -> Any:
+        sizes = tf.cond(x[0] > -9.0, lambda: rounds(x, i)[0], lambda: tf.constant(1))
+        return sizes, tf.cond(x[0] > -9.0, lambda: rounds(x, tf.constant(1))[1], lambda: tf.constant(1.0))
+
+    for start in (2, 8, -2, 20):
+        agrees(twice, numbers(10), tf.constant(start))
+        agrees(in_branches, numbers(10), tf.constant(start))
+
+
 def test_the_shape_of_a_slice_is_checked_by_its_derivative() -> None:
     """The derivative of a sum does not read the slice, and writes to the same place."""
 
@@ -330,4 +377,30 @@ def test_a_size_is_not_printed_before_the_slice_is_known_to_have_it(capfd: Any) 
             each(numbers(10), tf.constant(start))
             wanted = capfd.readouterr().out
             compiled(numbers(10), tf.constant(start))
+            assert capfd.readouterr().out == wanted
+
+
+def test_a_later_slice_of_another_array_does_not_check_a_size_that_is_printed(capfd: Any) -> None:
+    """The same bounds along as many rows would be checked by it, but only once the size is out."""
+
+    def behind(x: Any, z: Any, i: Any) -> Any:
+        tf.print(tf.shape(x[i : i + 4]), output_stream="stdout")
+        for k in tf.range(2):
+            tf.print(k, output_stream="stdout")
+            z = tf.tanh(z)
+        return z[i : i + 4] * 2.0
+
+    def in_rounds(x: Any, z: Any, i: Any) -> Any:
+        total = tf.constant(0.0)
+        for k in tf.range(3):
+            tf.print(k, tf.shape(x[i + k : i + k + 3]), output_stream="stdout")
+            total += tf.reduce_sum(z[i + k : i + k + 3] * 2.0)
+        return total
+
+    for each in (behind, in_rounds):
+        compiled = tf.function(each, jit_compile=True)
+        for start in (1, 8, 20, -2):
+            each(numbers(10), numbers(10), tf.constant(start))
+            wanted = capfd.readouterr().out
+            compiled(numbers(10), numbers(10), tf.constant(start))
             assert capfd.readouterr().out == wanted

@@ -21,7 +21,7 @@ def gate(monkeypatch):
     write = checkpoint_module.write_model
 
     def waiting(*args, **kwargs):
-        assert event.wait(60.0)
+        assert event.wait(600.0)
         write(*args, **kwargs)
 
     monkeypatch.setattr(checkpoint_module, "write_model", waiting)

@@ -264,7 +264,7 @@ def test_a_state_file_that_names_what_is_gone(tmp_path):
 def test_waiting_for_checkpoints_of_another(tmp_path):
     mine = manager(tmp_path)
     mine.save()
-    found = tf.train.checkpoints_iterator(tmp_path, timeout=20)
+    found = tf.train.checkpoints_iterator(tmp_path, timeout=600)
     assert next(found) == str(tmp_path / "ckpt-1")
     thread = threading.Timer(0.3, mine.save)
     thread.start()

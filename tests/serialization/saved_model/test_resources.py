@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
-import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +19,8 @@ from serialization.convert.restored import Restored, RestoredFunction
 from serialization.saved_model import load, save
 from tests.serialization.rich import Rich, signatures
 from tests.serialization.saved_model.generations import assert_same
+from tests.support.memory import least_peak
+from tests.support.work import calls_in
 
 
 def test_a_hundred_models_leave_nothing_behind(tmp_path):
@@ -49,23 +50,27 @@ def _open_files():
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
+def _pages_of_files():
+    """The bytes of files that this process has looked at where they are mapped, 0 where the system does not tell."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("RssFile")), 0)
+
+
 def test_loading_large_values_reads_and_copies_nothing(tmp_path):
     root = gd.Module()
     root.v = gd.Variable(np.ones(8 << 20, np.float32))
     save(root, tmp_path / "m")
-    tracemalloc.start()
-    try:
-        start = time.process_time()
-        loaded = load(tmp_path / "m")
-        assert time.process_time() - start < 0.05
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
+    load(tmp_path / "m")  # imports what loading needs
+    before = _pages_of_files()
+    loaded = load(tmp_path / "m")
+    assert _pages_of_files() - before < 8 << 20
+    assert least_peak(lambda: load(tmp_path / "m"), 1 << 20) < 1 << 20
     assert float(gd.reduce_sum(loaded.v[:10])) == 10.0
 
 
-def test_the_time_to_load_grows_with_the_number_of_ops_and_no_faster(tmp_path):
-    def seconds(count):
+def test_the_steps_of_loading_grow_with_the_number_of_ops_and_no_faster(tmp_path):
+    def steps(count):
         def chain(x):
             for _ in range(count // 2):
                 x = gd.sin(x) * 1.01
@@ -74,15 +79,12 @@ def test_the_time_to_load_grows_with_the_number_of_ops_and_no_faster(tmp_path):
         root = gd.Module()
         root.f = gd.function(chain, input_signature=[gd.TensorSpec([3])])
         save(root, tmp_path / str(count))
-        best = float("inf")
-        for _ in range(3):
-            start = time.process_time()
-            loaded = load(tmp_path / str(count))
-            best = min(best, time.process_time() - start)
-        assert len(loaded.f.concrete_functions[0].graph.nodes) >= count
-        return best
+        loaded = []
+        found = calls_in(lambda: loaded.append(load(tmp_path / str(count))))
+        assert len(loaded[0].f.concrete_functions[0].graph.nodes) >= count
+        return found
 
-    assert seconds(10_000) < 12 * seconds(2_000)  # 5 times as many; were it quadratic, 25
+    assert steps(10_000) < 6 * steps(2_000)  # 5 times as many; were it quadratic, 25
 
 
 def test_threads_load_and_call_the_same_model(tmp_path):

@@ -49,6 +49,20 @@ _MEMORY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void 
 _EXTREMES = "declare i64 @llvm.smax.i64(i64, i64)\ndeclare i64 @llvm.smin.i64(i64, i64)"
 
 
+_PUTTING = ("put", "put_max", "put_min")
+_CALLED = {"add": "added", "put_max": "max_of", "put_min": "min_of"}  # what combines two slices
+
+
+def combines(way: str) -> bool:
+    """Whether slices are combined, for which their dtype is needed, or only moved."""
+    return way not in ("take", "put")
+
+
+def puts(way: str) -> bool:
+    """Whether there is a third operand."""
+    return way in _PUTTING
+
+
 def _position() -> str:
     """`i64 @position(block, at)`: the position of a slice, counted over all axes of positions."""
     f = Function("i64 @position(ptr %w, i64 %at)", "internal", "nounwind alwaysinline")
@@ -163,7 +177,7 @@ def _step(way: str, size: int) -> str:
     f = Function(f"i32 @graphad_{way}(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
     outer, count, inner, table = (f.word(w, word) for word in (OUTER, COUNT, INNER, TABLE))
-    slices, target = f.pointer(w, UPDATES if way == "put" else SOURCE), f.pointer(w, TARGET)
+    slices, target = f.pointer(w, UPDATES if puts(way) else SOURCE), f.pointer(w, TARGET)
     batch = f.word(w, BATCH)
     if way != "take":
         whole = f.emit(
@@ -192,9 +206,7 @@ def _step(way: str, size: int) -> str:
                 with f.when(f.test("sge", at, 0)):
                     there = place(target if way != "take" else slices, f.emit(f"add i64 {first}, {at}"))
                     to, come = (there, here) if way != "take" else (here, there)
-                    f.do(
-                        f"call void @{'added' if way == 'add' else 'copy'}(ptr {to}, ptr {come}, i64 {inner})"
-                    )
+                    f.do(f"call void @{_CALLED.get(way, 'copy')}(ptr {to}, ptr {come}, i64 {inner})")
                 if way == "take":
                     with f.when(f.test("slt", at, 0)):
                         total = f.emit(f"mul i64 {inner}, {size}")
@@ -235,11 +247,12 @@ def _band(size: int) -> str:
 
 
 def adding_text(kind: str) -> str:
-    """`graphad_add`, `_max` and `_min`, and `graphad_running_add` and `_mul`, for numbers of one kind."""
+    """`graphad_add`, `_max`, `_min`, `_put_max` and `_put_min`, and `graphad_running_add` and `_mul`, for numbers of one kind."""
     running = [_running(way, kind) for way in ("add", "mul")]
     extremes = [make(way, kind) for way in ("max", "min") for make in (_extreme_slice, _extremes)]
     slices = _add_slice(kind), _copy_slice(_BYTES[kind])
-    return "\n".join([_MEMORY, _position(), *slices, _step("add", _BYTES[kind]), *extremes, *running])
+    steps = [_step(way, _BYTES[kind]) for way in ("add", "put_max", "put_min")]
+    return "\n".join([_MEMORY, _position(), *slices, *extremes, *steps, *running])
 
 
 def _running(way: str, kind: str) -> str:
@@ -305,7 +318,11 @@ def _running(way: str, kind: str) -> str:
 _addresses: dict[int | str, dict[str, int]] = {}
 _MOVING = ("graphad_take", "graphad_put", "graphad_band")
 _COMBINED = ("add", "max", "min")
-_ADDING = (*[f"graphad_{way}" for way in _COMBINED], "graphad_running_add", "graphad_running_mul")
+_ADDING = (
+    *[f"graphad_{way}" for way in (*_COMBINED, "put_max", "put_min")],
+    "graphad_running_add",
+    "graphad_running_mul",
+)
 
 
 def _moving(size: int) -> dict[str, int]:
@@ -332,9 +349,9 @@ def indexed(
     sizes, inner = table[axis : axis + depth], math.prod(table[axis + depth :])
     batch, outer = math.prod(table[:lead]), math.prod(table[lead:axis])
     count = math.prod(indices[lead : len(indices) - form.has_coordinates])
-    slices = shapes[{"take": -1, "put": -2}.get(form.way, 0)]
+    slices = shapes[-1 if form.way == "take" else -2 if puts(form.way) else 0]
     fits = math.prod(slices) == batch * outer * count * inner and math.prod(indices) == batch * count * depth
-    if not fits or len(sizes) != depth or (form.way == "put" and math.prod(shapes[-1]) != math.prod(table)):
+    if not fits or len(sizes) != depth or (puts(form.way) and math.prod(shapes[-1]) != math.prod(table)):
         raise InternalError(
             f"plan: a {form.way} of shapes {', '.join(str(tuple(shape)) for shape in shapes)}"
         )
@@ -348,7 +365,7 @@ def indexed(
         info = as_dtype(dtype)
         empty = np.array(info.min if form.way == "max" else info.max, info.numpy)
         words[EMPTY] = int(empty.view(np.int32 if itemsize == 4 else np.int64))
-    kernels = _adding(ADDED[dtype]) if form.way in _COMBINED else _moving(itemsize)
+    kernels = _adding(ADDED[dtype]) if combines(form.way) else _moving(itemsize)
     return kernels[f"graphad_{form.way}"], words
 
 

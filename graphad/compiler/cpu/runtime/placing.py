@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.assembly import Function
+from graphad.compiler.assembly import Function, Slot
 from graphad.compiler.backend import FIRST, RESULT, RESULTS, SECOND, THIRD, Part
 from graphad.compiler.cpu.runtime import movement, native
 from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
@@ -42,8 +42,8 @@ _PLACES = ("int32", "int64")
 _MOST_OPERANDS = 3 + 2 * MOST_BOUNDS
 
 
-def _number(f: Function, base: str, word: int, size: int) -> Any:
-    """A bound: the word itself, or what is at that address."""
+def number(f: Function, base: str, word: int, size: int) -> Any:
+    """A bound in a slot: the word itself, or what is at that address."""
     found, given = f.slot("i64", 0), f.word(base, word)
     found.set(given)
     for count in (4, 8):
@@ -54,6 +54,20 @@ def _number(f: Function, base: str, word: int, size: int) -> Any:
     return found
 
 
+def clipped(f: Function, low: Slot, high: Slot, extent: str, step: str) -> str:
+    """The size of a slice of an axis of so many elements. The bounds become numbers from 0 to `extent`."""
+    for each in (low, high):
+        value = each.get()
+        from_end = f.emit(f"add i64 {value}, {extent}")
+        value = f.choose(f.test("slt", value, 0), "i64", from_end, value)
+        value = f.choose(f.test("slt", value, 0), "i64", 0, value)
+        each.set(f.choose(f.test("sgt", value, extent), "i64", extent, value))
+    span = f.emit(f"sub i64 {high.get()}, {low.get()}")
+    span = f.choose(f.test("slt", span, 0), "i64", 0, span)
+    more = f.emit(f"add i64 {span}, {f.emit(f'sub i64 {step}, 1')}")
+    return f.emit(f"sdiv i64 {more}, {step}")
+
+
 def _placed() -> str:
     f = Function("i32 @graphad_placed(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
@@ -61,24 +75,17 @@ def _placed() -> str:
     with f.loop(0, f.word(w, COUNT)) as k:
         bound = f.at(f.at(w, BOUNDS), f.emit(f"mul i64 {k}, {BOUND_WORDS}"))
         extent, size, step = (f.word(bound, word) for word in (EXTENT, SIZE, STEP))
-        low, high = _number(f, bound, LOW, LOW_BYTES), _number(f, bound, HIGH, HIGH_BYTES)
-        for each in (low, high):
-            value = each.get()
-            from_end = f.emit(f"add i64 {value}, {extent}")
-            each.set(f.choose(f.test("slt", value, 0), "i64", from_end, value))
+        low, high = number(f, bound, LOW, LOW_BYTES), number(f, bound, HIGH, HIGH_BYTES)
         is_index = f.test("slt", size, 0)
+        with f.when(is_index):
+            value = low.get()
+            from_end = f.emit(f"add i64 {value}, {extent}")
+            low.set(f.choose(f.test("slt", value, 0), "i64", from_end, value))
         outside = f.test("uge", low.get(), extent)
         with f.when(f.emit(f"and i1 {is_index}, {outside}")):
             f.ret(NO_ANSWER)
         with f.when(f.test("sge", size, 0)):
-            for each in (low, high):
-                value = each.get()
-                value = f.choose(f.test("slt", value, 0), "i64", 0, value)
-                each.set(f.choose(f.test("sgt", value, extent), "i64", extent, value))
-            span = f.emit(f"sub i64 {high.get()}, {low.get()}")
-            span = f.choose(f.test("slt", span, 0), "i64", 0, span)
-            more = f.emit(f"add i64 {span}, {f.emit(f'sub i64 {step}, 1')}")
-            with f.when(f.test("ne", f.emit(f"sdiv i64 {more}, {step}"), size)):
+            with f.when(f.test("ne", clipped(f, low, high, extent, step), size)):
                 f.ret(NO_ANSWER)
         along = f.emit(f"mul i64 {low.get()}, {f.word(bound, STRIDE)}")
         offset.set(f.emit(f"add i64 {offset.get()}, {along}"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from graphad.compiler.rows import Arena, Argument, Owned, Row
 from graphad.core.errors import InvalidArgumentError
 
 ALIGNMENT = 64
+
+
+class _Block(NamedTuple):
+    """The first word of a row, and the blocks of the rows in its tables."""
+
+    first: int
+    tables: list[list[_Block]]
 
 
 class PlanBuilder(Builder):
@@ -34,6 +41,7 @@ class PlanBuilder(Builder):
         self._inner: list[tuple[int, int]] = []  # (word, word whose address it holds)
         self._rows: list[int] = []  # words that hold the function of a region's row
         self._owned: list[Owned] = []  # by word
+        self._placed: list[tuple[Row, _Block]] = []
         self._keep: list[Any] = []
         self._runs_python = False
 
@@ -70,25 +78,37 @@ class PlanBuilder(Builder):
 
     def add_row(self, row: Row) -> int:
         """Append a step with the tables that it walks; returns its number."""
-        self._steps.append((row.function, self._nested(row)))
+        found = self._nested(row)
+        self._steps.append((row.function, found.first))
+        self._placed.append((row, found))
         return len(self._steps) - 1
 
-    def _nested(self, row: Row) -> int:
-        """The block of a row, after those of the rows in its tables; returns its first word."""
+    def _nested(self, row: Row) -> _Block:
+        """The block of a row, after those of the rows in its tables."""
         self._runs_python = self._runs_python or calls.is_kernel(row.function)
         first = self._block(row.words, row.arguments, row.arena)
         self._owned += [Owned(first + word, make) for word, make in row.owned]
-        blocks = []
+        blocks: list[list[_Block]] = []
         for word, rows in row.tables:
             inner = [self._nested(other) for other in rows]
+            self._patch(rows, inner)
             blocks.append(inner)
             self._inner.append((first + word, len(self._words)))
             for other, block in zip(rows, inner, strict=True):
-                self._inner.append((len(self._words) + 1, block))
+                self._inner.append((len(self._words) + 1, block.first))
                 self._words += [_signed(other.function), 0]
         for word, table, number, place in row.pointers:
-            self._inner.append((first + word, blocks[table][number] + place))
-        return first
+            self._inner.append((first + word, blocks[table][number].first + place))
+        return _Block(first, blocks)
+
+    def _patch(self, rows: Sequence[Row], blocks: Sequence[_Block]) -> None:
+        """Let words of rows point to words of rows behind them."""
+        for row, block in zip(rows, blocks, strict=True):
+            for word, (at, *path), inner in row.patches:
+                target = blocks[at]
+                for table, number in path:
+                    target = target.tables[table][number]
+                self._inner.append((block.first + word, target.first + inner))
 
     def add_region(
         self, function: int, rows: Sequence[Row], control: int, keep: Iterable[Any] = ()
@@ -98,7 +118,7 @@ class PlanBuilder(Builder):
 
         `function` is the address of the region kernel and `control` the pool's control block (see `pool`).
         """
-        blocks = [self._nested(row) for row in rows]
+        blocks = [self._nested(row).first for row in rows]
         table = len(self._words)
         for row, block in zip(rows, blocks, strict=True):
             self._inner.append((len(self._words) + 1, block))
@@ -116,6 +136,7 @@ class PlanBuilder(Builder):
         self, arena_bytes: int = 0, release_lock: bool = False, guard: np.ndarray | None = None
     ) -> PlanImage:
         """The finished plan; `guard` (see `entry.make_guard`) is then checked by every run."""
+        self._patch(*zip(*self._placed, strict=True) if self._placed else ((), ()))
         flags = entry_text.RELEASE_LOCK if release_lock else 0
         if self._runs_python:
             flags = entry_text.RELEASE_LOCK | entry_text.KEEP_LOCK
@@ -269,6 +290,10 @@ class Instance:
     def words_at(self, offset: int, count: int) -> np.ndarray:
         """Words of the workspace, from an offset in bytes."""
         return self.arena[offset : offset + 8 * count].view(np.int64)
+
+    def part(self, offset: int, count: int) -> np.ndarray:
+        """Bytes of the workspace."""
+        return self.arena[offset : offset + count]
 
     def trim(self) -> None:
         """Free large memory that only the last run has needed."""

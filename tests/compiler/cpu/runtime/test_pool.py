@@ -173,7 +173,7 @@ def test_a_forked_child_computes_and_the_parent_goes_on(monkeypatch):
                     code = 0 if fine and pool._pool.workers == 3 else 2
                 finally:
                     os._exit(code)
-            end = time.monotonic() + 20
+            end = time.monotonic() + 300
             while (answer := os.waitpid(child, os.WNOHANG)) == (0, 0):
                 assert time.monotonic() < end, "the child hangs"
                 time.sleep(0.002)
@@ -199,7 +199,7 @@ def test_the_interpreter_exits_with_sleeping_threads_and_never_starts_them_at_im
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "done\n", "")
