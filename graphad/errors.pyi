@@ -17,14 +17,9 @@ from graphad.core.errors import UNAUTHENTICATED as UNAUTHENTICATED
 from graphad.core.errors import UNAVAILABLE as UNAVAILABLE
 from graphad.core.errors import UNIMPLEMENTED as UNIMPLEMENTED
 from graphad.core.errors import UNKNOWN as UNKNOWN
-from graphad.core.errors import AbortedError as AbortedError
-from graphad.core.errors import AlreadyExistsError as AlreadyExistsError
 from graphad.core.errors import ArgumentTypeError as ArgumentTypeError
 from graphad.core.errors import AxisError as AxisError
-from graphad.core.errors import CancelledError as CancelledError
 from graphad.core.errors import CaughtInTraceError as CaughtInTraceError
-from graphad.core.errors import DataLossError as DataLossError
-from graphad.core.errors import DeadlineExceededError as DeadlineExceededError
 from graphad.core.errors import DTypeError as DTypeError
 from graphad.core.errors import EndlessRecursionError as EndlessRecursionError
 from graphad.core.errors import FailedPreconditionError as FailedPreconditionError
@@ -40,17 +35,22 @@ from graphad.core.errors import NonlinearGradientError as NonlinearGradientError
 from graphad.core.errors import NotFoundError as NotFoundError
 from graphad.core.errors import OutOfRangeError as OutOfRangeError
 from graphad.core.errors import OutOfScopeError as OutOfScopeError
-from graphad.core.errors import PermissionDeniedError as PermissionDeniedError
 from graphad.core.errors import ResourceExhaustedError as ResourceExhaustedError
 from graphad.core.errors import StructureError as StructureError
 from graphad.core.errors import SymbolicConversionError as SymbolicConversionError
 from graphad.core.errors import SymbolicValueError as SymbolicValueError
-from graphad.core.errors import UnauthenticatedError as UnauthenticatedError
 from graphad.core.errors import UnavailableError as UnavailableError
 from graphad.core.errors import UnconvertibleError as UnconvertibleError
 from graphad.core.errors import UndefinedResultError as UndefinedResultError
-from graphad.core.errors import UnimplementedError as UnimplementedError
-from graphad.core.errors import UnknownError as UnknownError
+from graphad.core.foreign_errors import AbortedError as AbortedError
+from graphad.core.foreign_errors import AlreadyExistsError as AlreadyExistsError
+from graphad.core.foreign_errors import CancelledError as CancelledError
+from graphad.core.foreign_errors import DataLossError as DataLossError
+from graphad.core.foreign_errors import DeadlineExceededError as DeadlineExceededError
+from graphad.core.foreign_errors import PermissionDeniedError as PermissionDeniedError
+from graphad.core.foreign_errors import UnauthenticatedError as UnauthenticatedError
+from graphad.core.foreign_errors import UnimplementedError as UnimplementedError
+from graphad.core.foreign_errors import UnknownError as UnknownError
 from graphad.core.registry import DuplicateGradientError as DuplicateGradientError
 
 InaccessibleTensorError = OutOfScopeError

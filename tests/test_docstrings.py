@@ -54,11 +54,13 @@ _NAMELESS = {"name", "self", "cls"}
 
 
 def public(namespace: str) -> Iterator[tuple[str, Any]]:
-    """The callables of a namespace by name."""
+    """The functions and classes of a namespace by name."""
     module = importlib.import_module(namespace)
     for name in sorted(places_of(namespace)):
         value = getattr(module, name)
-        if not name.startswith("_") and callable(value) and not inspect.ismodule(value):
+        if name.startswith("_") or inspect.ismodule(value) or isinstance(value, tf.DType):
+            continue  # what a dtype gives when called is said by its class
+        if callable(value):
             yield name, value
 
 

@@ -7,12 +7,13 @@ same storage, if strides can express it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
+from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
@@ -77,7 +78,7 @@ class Unit(Struct):
     scalars: list[Node | Array] = []
     repeat: Repeat | None = None
     branch: Branch | None = None
-    measures: list[tuple[Any, ...]] = []
+    measures: list[tuple[Dim, Size, int, int | Reference | None, int | Reference | None]] = []
     why: str = ""
     parts: Sequence[Part] = ()
     shape: tuple[Size, ...] = ()
@@ -109,7 +110,7 @@ class Partition(Struct):
     elements: dict[int, Size] = {}  # the number of elements of roots, cached
     rooms: Mapping[
         str, Size
-    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order in which it finds them
+    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order of the finds
 
     @property
     def loops(self) -> list[Loop | Nest]:

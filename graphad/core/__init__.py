@@ -11,7 +11,7 @@ The modules by subject:
     nests                 nest, nests, composites
     parts of models       trackable, registered, configured, tree
     public names          late, absent, outside, arithmetic, guests, enabled, texts
-    errors                errors, rule_errors, escapes, refusal, blame, frames, recursion, tracebacks
+    errors                errors, foreign_errors, escapes, refusal, blame, frames, recursion, tracebacks
     arrays                arrays, ieee, dlpack, owners, pages
     threads, forks        forks, turns, collector, memo
     settings and output   flags, logs, printed, progress, html, version

@@ -31,7 +31,8 @@ class DType:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
-    Raises: Nothing; programs use the existing ones, such as `float32`.
+    Raises: Nothing; programs use the existing ones, such as `float32`. Such a one, called with a number, an array or a tensor,
+      gives a Tensor of its dtype: `tf.float32([1, 2])`.
     """
 
     __slots__ = ("_numpy", "itemsize", "kind", "name")

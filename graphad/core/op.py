@@ -18,14 +18,15 @@ from graphad.core.errors import (
     InvalidArgumentError,
     MissingGradientError,
     MissingRuleError,
+    ResourceExhaustedError,
+    RuleError,
 )
 from graphad.core.inputs import checking
 from graphad.core.interning import OpType as OpType
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
-from graphad.core.rule_errors import RAW_ERRORS, as_users, named
-from graphad.core.shapes import require_possible
+from graphad.core.shapes import MOST_AXES, require_possible
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ class Op(metaclass=OpType):
             # one.
             x_bars = rule(ctx.on(self, ctx.outputs), *bars)
         except Exception as error:  # raised again, marked as the user's
-            as_users(error)
+            _leave(error)
             raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
         if len(x_bars) != len(ctx.inputs):
@@ -318,27 +319,15 @@ class Op(metaclass=OpType):
         return None
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it then checks; itself where there are none.
-
-        Args:
-          difference: Called with the positions of two inputs, integer scalars; by how much the first is larger, None if unknown.
-        """
+        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
         return self
 
     def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        """The op with symbols for sizes that only the run finds; itself where there are none.
-
-        Args:
-          inputs: The specs of its inputs.
-          symbol: Called with the `measures` of a size, without its symbol; gives that.
-        """
+        """The op with symbols for sizes that only the run finds; `symbol` gives one for how it is measured."""
         return self
 
     def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        """How a run finds the sizes for which it has symbols: (symbol, most, step, low, high), the size of a slice from `low` to
-        `high` of so many elements at most; bounds are numbers, None, or references to inputs. With step 0: how many elements of
-        the mask `low` are true, of so many.
-        """
+        """How (symbol, most, step, low, high): the size of a slice; with step 0 of what the mask `low` takes."""
         return ()
 
     @property
@@ -529,6 +518,66 @@ def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[
     if count is not None and len(out) != count:
         raise InternalError(f"{op.name}: it gave {len(out)} outputs where its graph says {count}.")
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
+
+
+# What NumPy and Python raise if an op does not accept its operands; other errors have other causes.
+RAW_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BufferError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+)
+
+
+def named(error: Exception, op: Op | type[Op]) -> Exception:
+    """The error of a rule with the op's name; unchanged if it is graphad's own or comes from a user's function.
+
+    Rules rely on what traced code guarantees, which an op from a file with operands of unknown rank may violate.
+    """
+    if (
+        isinstance(error, GraphadError)
+        or not isinstance(error, RAW_ERRORS)
+        or hasattr(error, "graphad_foreign")
+    ):
+        return error
+    if op.extension:
+        return _leave(error)
+    said = str(error)
+    is_large = said.startswith(TOO_LARGE)
+    if is_large:
+        said = NO_MEMORY
+    elif said.startswith(_MANY_AXES):
+        said = f"the result would have more than the {MOST_AXES} axes that a tensor may have"
+    elif isinstance(error, OverflowError):
+        said = "a number is too large for the integers of the machine"
+    kind = ResourceExhaustedError if is_large or isinstance(error, MemoryError) else RuleError
+    made = kind(f"{op.name}: {said.rstrip('.') or type(error).__name__}.")
+    made.__cause__ = error
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    return made
+
+
+NO_MEMORY = "an array of it would have more bytes than there are addresses"
+# What NumPy says, as a ValueError, of a shape that no memory could hold.
+_MANY_AXES = ("maximum supported dimension", "number of dimensions must be within")
+TOO_LARGE = (
+    "array is too big",
+    "iterator is too large",
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
+)
+
+
+def _leave(error: Exception) -> Exception:
+    """Mark the error as a user's, for the loops and branches around the op too."""
+    foreign: Any = error
+    foreign.graphad_foreign = True
+    return error
 
 
 def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:

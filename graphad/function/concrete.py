@@ -21,7 +21,6 @@ from graphad.core.nest import only
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
-from graphad.core.tracebacks import for_user
 from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 
@@ -278,6 +277,8 @@ class ConcreteFunction:
             concrete = self if self._fits(values) else self._for_shapes_of(values)
             return concrete.call_flat(values)
         except Exception as error:  # raised again, with a traceback that ends in the user's code
+            from graphad.core.tracebacks import for_user
+
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _takes(self, args: tuple[Any, ...]) -> bool:

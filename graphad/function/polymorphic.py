@@ -28,9 +28,7 @@ from graphad.core.errors import (
 from graphad.core.flags import flags
 from graphad.core.frames import note_user_line
 from graphad.core.levels import busy, entered, leave_traces, trace_in_progress
-from graphad.core.recursion import explained_recursion
 from graphad.core.tensor import EagerTensor, Handle
-from graphad.core.tracebacks import for_user
 from graphad.core.turns import Turn
 from graphad.eager.variable import pin
 from graphad.function.concrete import ConcreteFunction, Results
@@ -224,6 +222,8 @@ class Function(Printed, Generic[P, R]):
             leave_traces(level)
             if not isinstance(error, Exception):
                 raise
+            from graphad.core.tracebacks import for_user
+
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -285,6 +285,8 @@ class Function(Printed, Generic[P, R]):
             arguments = self.signature.placeholders(args, kwargs)
             found = self.concrete_for(arguments)
         except Exception as error:  # raised on, with a traceback that ends in the user's code
+            from graphad.core.tracebacks import for_user
+
             raise for_user(error)  # noqa: B904 - it is the same error
         if not arguments.names or found.arguments.names == arguments.names:
             return found
@@ -351,6 +353,8 @@ class Function(Printed, Generic[P, R]):
 
     def _explain_recursion(self, error: RecursionError) -> None:
         """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""
+        from graphad.core.recursion import explained_recursion
+
         made = explained_recursion(
             error,
             self._name,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, explained
-from graphad.core.rule_errors import named
+from graphad.core.op import Op, explained, named
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses

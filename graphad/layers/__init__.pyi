@@ -55,6 +55,7 @@ from graphad.layers.reshaping import Rescaling as Rescaling
 from graphad.layers.reshaping import Reshape as Reshape
 from graphad.layers.reshaping import Softmax as Softmax
 from graphad.layers.sequential import Sequential as Sequential
+from graphad.layers.wrapper import Wrapper as Wrapper
 
 AvgPool1D = AveragePooling1D
 AvgPool2D = AveragePooling2D

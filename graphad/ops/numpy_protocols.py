@@ -253,7 +253,7 @@ def _is_numpys(args: Sequence[Any]) -> bool:
     return _why_no_arrays(args) is None and all(
         isinstance(x.here() if isinstance(x, Handle) else x.data, np.ndarray | np.generic)
         for x in flatten(list(args))[0]
-        if isinstance(x, VALUES)
+        if isinstance(x, EagerTensor | Handle)
     )
 
 

@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from graphad.core.op import Op
 
 
+_FLOAT32 = np.dtype(np.float32)
+
+
 def _value(x: Any) -> Tensor:
     """What an op reads of a variable; anything else as it is."""
     return x.__graphad_tensor__() if isinstance(x, Handle) else x  # type: ignore[attr-defined, no-any-return]
@@ -135,6 +138,8 @@ def _hot(
       numbers: For Python numbers as second operand the NumPy dtypes that they fit.
     """
     reflected = _REFLECTED.get(name, f"r{name}").join(("__", "__"))
+    # Told by identity, which costs less than a look into a set.
+    likely = _FLOAT32 if _FLOAT32 in dtypes else None
 
     def forward(self: Any, other: Any) -> Any:
         if type(self) is EagerTensor:
@@ -143,7 +148,7 @@ def _hot(
                 if is_free:
                     a, b = self.data, other.data
                     dtype = a.dtype
-                    if dtype is b.dtype and dtype in dtypes:
+                    if dtype is b.dtype and (dtype is likely or dtype in dtypes):
                         try:
                             return EagerTensor(symbol(a, b))
                         except SHORT_WAY_ENDS:

@@ -1,4 +1,4 @@
-"""Raw ops of coordinates, which take `bad_indices_policy`."""
+"""Raw ops of coordinates, which take `bad_indices_policy`, and of axes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops import array
+from graphad.ops import array, math
 from graphad.ops.array.bad_indices import are_ignored, moved_inside
+from graphad.ops.array.static import broadcast_dynamic_shape
 
 
 def _gather_nd(params: TensorLike, indices: TensorLike, bad_indices_policy: str = "") -> Tensor:
@@ -38,7 +39,26 @@ def _update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, policy
     return array.tensor_scatter_nd_update(tensor, indices, updates)
 
 
+def _broadcast_gradient_args(s0: TensorLike, s1: TensorLike) -> tuple[Tensor, Tensor]:
+    """The axes along which the gradients by operands of these shapes are summed up; none for equal shapes."""
+    shapes = lift(s0), lift(s1)
+    rank = array.size(broadcast_dynamic_shape(*shapes))
+    sizes = [array.concat([array.ones(array.stack([rank - array.size(s)]), s.dtype), s], 0) for s in shapes]
+    is_equal = math.logical_and(
+        math.equal(array.size(shapes[0]), array.size(shapes[1])),
+        math.reduce_all(math.equal(sizes[0], sizes[1])),
+    )
+    r0, r1 = (
+        math.cast(
+            math.where(math.logical_and(math.equal(size, 1), math.logical_not(is_equal)))[:, 0], s.dtype
+        )
+        for size, s in zip(sizes, shapes, strict=True)
+    )
+    return r0, r1
+
+
 INDEXED: dict[str, Callable[..., Any]] = {
+    "BroadcastGradientArgs": _broadcast_gradient_args,
     "GatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
     "TensorScatterAdd": _scatter(array.tensor_scatter_nd_add),

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import errors, nests
+from graphad.core import errors, foreign_errors, nests
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
 from graphad.ops.random.generator import set_seed
@@ -44,7 +44,7 @@ class _Session:
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         if feed_dict:
-            raise errors.UnimplementedError(
+            raise foreign_errors.UnimplementedError(
                 "session.run: there is nothing to feed; give the values to the function."
             )
         return _values(fetches)

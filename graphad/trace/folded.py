@@ -15,8 +15,7 @@ import numpy as np
 
 from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
-from graphad.core.op import Op, in_tuple
-from graphad.core.rule_errors import RAW_ERRORS
+from graphad.core.op import RAW_ERRORS, Op, in_tuple
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 

@@ -349,3 +349,56 @@ def test_dtypes_of_the_namespace_convert(name: str) -> None:
     assert tf.function(lambda x: tnp.float32(x) * 2)(np.arange(3)).dtype is tf.float32
     assert tf.grad(lambda x: tnp.float32(x) ** 2)(tf.constant(3.0, tf.float64)).numpy() == 6.0
     assert tf.as_dtype(dtype) is dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_covariances_are_computed_in_the_dtype_that_is_asked_for(dtype: Any) -> None:
+    x = np.random.default_rng(2).random((3, 5)).astype(np.float32)
+    for name in ("cov", "corrcoef"):
+        wanted, found = getattr(np, name)(x, dtype=dtype), getattr(tnp, name)(x, dtype=dtype).numpy()
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            found, wanted, rtol=1e-5 if found.dtype.itemsize < 8 or dtype is np.complex64 else 1e-14
+        )
+        assert getattr(np, name)(tf.constant(x), dtype=dtype).dtype == wanted.dtype
+
+
+def _of_unknown_sizes(function: Any, *xs: np.ndarray) -> Any:
+    unknown = [tf.TensorSpec([None] * x.ndim, x.dtype) for x in xs]
+    return tf.function(function, input_signature=unknown)(*xs)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 20])
+def test_what_depends_on_sizes_is_the_same_where_they_are_unknown(size: int) -> None:
+    x = np.arange(1.0, size + 1)
+    for shape in ((2, 4), 3, (0, 2), (7,)):
+        _assert_same(_of_unknown_sizes(lambda y, s=shape: tnp.resize(y, s), x), np.resize(x, shape))
+    _assert_same(
+        _of_unknown_sizes(lambda y: tnp.resize(y, (2, 5)), np.outer(x, x)), np.resize(np.outer(x, x), (2, 5))
+    )
+    for increasing in (False, True):
+        found = _of_unknown_sizes(lambda y, s=increasing: tnp.vander(y / 4, increasing=s), x)
+        np.testing.assert_allclose(found, np.vander(x / 4, increasing=increasing), rtol=1e-13)
+    _assert_same(
+        _of_unknown_sizes(lambda y: tnp.linalg.vector_norm(y, ord=np.inf), x),
+        np.linalg.vector_norm(x, ord=np.inf),
+    )
+    matrix = np.outer(x, [1.0, -2.0])
+    for ord in (1, 2, np.inf, "nuc"):
+        found = _of_unknown_sizes(lambda y, o=ord: tnp.linalg.matrix_norm(y, ord=o), matrix)
+        np.testing.assert_allclose(found, np.linalg.matrix_norm(matrix, ord=ord), rtol=1e-13)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)])
+def test_least_squares_of_unknown_sizes_are_those_of_known_ones(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(4)
+    a = rng.standard_normal(shape)
+    for b in (rng.standard_normal(shape[0]), rng.standard_normal((shape[0], 2))):
+        found = _of_unknown_sizes(tnp.linalg.lstsq, a, b)
+        for one, wanted in zip(found, np.linalg.lstsq(a, b), strict=True):
+            assert np.shape(one) == np.shape(wanted)
+            np.testing.assert_allclose(one, wanted, rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="must be known while tracing"):
+        _of_unknown_sizes(lambda y: tnp.linalg.tensorinv(y, 1), np.eye(2))
+    with pytest.raises(ValueError, match="must be known while tracing"):
+        _of_unknown_sizes(tnp.linalg.tensorsolve, np.eye(2), np.ones(2))

@@ -71,6 +71,7 @@ CASES: dict[str, dict[str, Any]] = {
     "BatchToSpaceND": {"input": drawn(8, 4, 1, 2, 1), "block_shape": [2, 2], "crops": [[0, 0], [1, 0]]},
     "Betainc": {"a": U, "b": V, "x": W}, "BiasAdd": {"value": IMAGE, "bias": ROWS[0, :2]},
     "BiasAddGrad": {"out_backprop": IMAGE}, "Bitcast": {"input": U, "type": "int32"},
+    "BroadcastGradientArgs": {"s0": [2, 1, 3], "s1": [1, 3]},
     "BroadcastTo": {"input": U, "shape": [2, 2, 3]}, "Cast": {"x": 9 * S, "DstT": "int32"}, "Cholesky": {"input": SYM},
     "ClipByValue": {"t": U, "clip_value_min": 0.3, "clip_value_max": 0.6}, "Complex": {"real": U, "imag": V},
     "ComplexAbs": {"x": C}, "Concat": {"concat_dim": 1, "values": [U, V]}, "ConcatV2": {"values": [U, V], "axis": 0},

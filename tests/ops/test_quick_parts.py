@@ -443,3 +443,26 @@ def test_half_spectra_divided_by_their_number_are_those_of_numpy(shape: Any, n: 
         half = np.fft.ihfft(unit, n)
         slope = (2 * half.real - 3 * half.imag).sum()
         assert abs(gradient[place] - slope) < (1e-5 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("bitorder", ["big", "little"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((19,), None), ((3, 5), None), ((3, 17), 1), ((9, 2, 3), 0), ((2, 0), -1)]
+)
+def test_bits_of_values_alone_are_those_that_are_recorded(shape: Any, axis: Any, bitorder: str) -> None:
+    for x in (RNG.random(shape) < 0.5, RNG.integers(-1, 2, shape)):
+        a = tf.constant(x)
+        found = gnp.packbits(a, axis, bitorder)
+        np.testing.assert_array_equal(found, np.packbits(x, axis, bitorder))
+        with tf.GradientTape():
+            recorded = gnp.packbits(a, axis, bitorder)
+        assert recorded.dtype == found.dtype == np.uint8
+        np.testing.assert_array_equal(found, recorded)
+        for count in (None, 5, -3, 0, 200):
+            if count == -3 and 0 in shape:
+                continue
+            bits = gnp.unpackbits(found, axis, count, bitorder)
+            with tf.GradientTape():
+                recorded = gnp.unpackbits(found, axis, count, bitorder)
+            assert recorded.shape == bits.shape
+            np.testing.assert_array_equal(bits, recorded)

@@ -94,6 +94,7 @@ def test_no_turn_is_kept_and_the_collector_is_on_again(differentiated, monkeypat
         levels.make_top(None)  # the tape was left in an error
         assert f._turn._owner is None and not turns._waiting, f"interrupted at step {number}"
         assert not turns._lock._is_owned(), f"interrupted at step {number}"
+        assert not collector._lock._is_owned(), f"interrupted at step {number}"
         assert not collector._depths and gc.isenabled(), f"interrupted at step {number}"
         assert slope(tf.constant(2.0)) == 12.0
     assert number > 20

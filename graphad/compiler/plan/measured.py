@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, Made, Place
 from graphad.compiler.rows import Patch, Row
-from graphad.core.dims import Size, evaluate, is_run_time
+from graphad.core.dims import Size, evaluate, is_run_time, run_time_symbols
 from graphad.core.errors import UnavailableError
-from graphad.core.references import is_reference
 
 if TYPE_CHECKING:
     import numpy as np
 
     from graphad.compiler.plan.steps import Scope
-    from graphad.compiler.units import Unit
+    from graphad.compiler.units import Partition, Unit
     from graphad.core.spec import TensorSpec
 
 _SMALLEST_ROOM = 9  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
@@ -49,7 +48,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             (low, 0, table.M_LOW, table.M_LOW_BYTES),
             (high, scope.size(most), table.M_HIGH, table.M_HIGH_BYTES),
         ):
-            if not is_reference(bound):
+            if bound is None or isinstance(bound, int):
                 words[word] = default if bound is None else bound
                 continue
             site = unit.reads[bound[1]]
@@ -64,6 +63,29 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         made.row = made.row._replace(finds=name)
         out.append(made)
     return out
+
+
+def sizes_of(part: Partition) -> list[str]:
+    """The sizes that the run finds in shapes of results."""
+    dims = [size for value in part.outputs for size in part.specs[value].dims or ()]
+    return sorted(run_time_symbols(dims))
+
+
+def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -> float:
+    """Add the rows of units, the first of which is at position `first`, to a builder. Returns: their work."""
+    places, works = scope.places.copy(), []
+
+    def make(numbers: Mapping[str, int]) -> list[Row]:
+        each = scope if numbers is scope.numbers else scope.with_numbers(numbers, places)
+        made = [
+            made for at, unit in enumerate(units, first) for made in each.make(unit, each.places.get(-1 - at))
+        ]
+        works.append(sum([each.work for each in made]))
+        return [each.row for each in made]
+
+    for row in patched(make, scope.numbers):
+        builder.add_row(row)
+    return works[0]
 
 
 def patched(make: Callable[[Mapping[str, int]], list[Row]], numbers: Mapping[str, int]) -> list[Row]:
@@ -133,11 +155,11 @@ def _differences(
         for word, (x, y) in enumerate(zip(a.words, b.words, strict=True)):
             if x != y and not (a.finds and word == table.M_LAST):
                 yield ((*path, at), word), int(y) - int(x)
-        for mine, theirs in zip(a.arena, b.arena, strict=True):
-            if mine.offset != theirs.offset:
-                yield ((*path, at), mine.word), theirs.offset - mine.offset
-        for number, ((_, own), (_, other)) in enumerate(zip(a.tables, b.tables, strict=True)):
-            yield from _differences(own, other, (*path, at, number))
+        for mine, other in zip(a.arena, b.arena, strict=True):
+            if mine.offset != other.offset:
+                yield ((*path, at), mine.word), other.offset - mine.offset
+        for number, ((_, inner), (_, theirs)) in enumerate(zip(a.tables, b.tables, strict=True)):
+            yield from _differences(inner, theirs, (*path, at, number))
 
 
 def _with_patches(
@@ -182,6 +204,24 @@ def _no_plan(name: str = "") -> UnavailableError:
     return UnavailableError(
         f"plan: a step depends on a size that only the run finds, {name}, in no simple way"
     )
+
+
+def cuts(
+    part: Partition,
+    roots: Sequence[int],
+    found: Sequence[str],
+    numbers: Mapping[str, int],
+    names: dict[str, Any],
+) -> list[str]:
+    """Lines of a plan's text that copy the results with these roots; `found` are the sizes, in order."""
+    lines = []
+    sizes = ", ".join([f"{name!r}: size{k}" for k, name in enumerate(found)])
+    for k, value in enumerate(part.outputs):
+        site = part.site(value)
+        if site.root in roots:
+            names[f"cut_{k}"] = Cut(part.specs[value], site.offset, numbers)
+            lines.append(f"cut{k} = cut_{k}(part{site.root}, {{{sizes}}})")
+    return lines
 
 
 class Cut:

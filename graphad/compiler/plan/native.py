@@ -20,7 +20,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
-from graphad.compiler.plan.measured import Cut, patched, rooms
+from graphad.compiler.plan.measured import add_patched, cuts, rooms, sizes_of
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
@@ -40,15 +40,14 @@ from graphad.compiler.plan.schedule import (
     is_whole,
 )
 from graphad.compiler.plan.steps import Scope, constant_of
-from graphad.compiler.rows import CELL_BYTES, Row
+from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
 from graphad.core import printed
-from graphad.core.dims import evaluate, run_time_symbols
+from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, WRITES, Op, explained
-from graphad.core.rule_errors import NO_MEMORY
+from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -156,11 +155,8 @@ class Bound:
     def _image(self, segment: Segment) -> Any:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
-        again = self.schedule.is_made_again
-        has_sizes = bool(self.partition.rooms)
-        scope = Scope(
-            self.partition, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again
-        )
+        again, part, has_sizes = self.schedule.is_made_again, self.partition, bool(self.partition.rooms)
+        scope = Scope(part, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again)
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)
@@ -170,15 +166,13 @@ class Bound:
                 if self.schedule.storage[value] in (ARENA, SCALAR, GROWN, COPIED, CUT):
                     kept = self.schedule.storage[value] in (SCALAR, COPIED, CUT)
                     last[value] = end if kept else min(self.schedule.lives[value][1], end)
-        lives: list[tuple[int | str, buffers.Life]] = [*scope.lives(segment.units, last, segment.first)]
+        lives = scope.lives(segment.units, last, segment.first)
         lives += [(root, buffers.Life(CELL_BYTES, segment.first, end)) for root in segment.stacks]
-        lives += [(name, buffers.Life(8, segment.first, end)) for name in self._sizes_of_results()]
-        offsets, total = buffers.place([life for _, life in lives])
-        for (kept_there, life), offset in zip(lives, offsets, strict=True):
-            if isinstance(kept_there, str):
-                self._found[kept_there] = offset
-                continue
-            value = kept_there
+        sizes = sizes_of(part)
+        words = [buffers.Life(8, segment.first, end)] * len(sizes)
+        offsets, total = buffers.place([*[life for _, life in lives], *words])
+        self._found = dict(zip(sizes, offsets[len(lives) :], strict=True))
+        for (value, life), offset in zip(lives, offsets, strict=False):
             scope.places[value] = Place.of(IN_ARENA, 0, offset, life.size)
             if value not in segment.stacks:
                 self.places[value] = offset
@@ -186,9 +180,8 @@ class Bound:
                 self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
-        work = 0.0
-        if has_sizes:
-            work = self._add_patched(builder, scope, segment)
+        scope.found = self._found
+        work = add_patched(builder, scope, segment.units, segment.first) if has_sizes else 0.0
         for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
             work += sum([made.work for made in found])
@@ -197,46 +190,6 @@ class Bound:
         self.work += work
         guard = self._guard(len(arguments)) if self.schedule.is_single else None
         return builder.build(total, work > RELEASE_NANOSECONDS, guard)
-
-    def _sizes_of_results(self) -> list[str]:
-        """The sizes that the run finds in shapes of results."""
-        dims = [size for value in self.partition.outputs for size in self.partition.specs[value].dims or ()]
-        return sorted(run_time_symbols(dims))
-
-    def _add_patched(self, builder: Any, scope: Scope, segment: Segment) -> float:
-        """Add rows some of whose words depend on sizes that the run finds. Returns: their work."""
-        work = 0.0
-
-        def make(numbers: Mapping[str, int]) -> list[Row]:
-            nonlocal work
-            if numbers is self.numbers:
-                each = scope
-            else:
-                room, shared = self.numbers, scope.shared
-                again = scope.is_made_again
-                each = Scope(
-                    self.partition,
-                    numbers,
-                    self._address,
-                    self._keep,
-                    is_made_again=again,
-                    room=room,
-                    shared=shared,
-                )
-                each.places = places.copy()
-            each.found = self._found
-            made = [
-                made
-                for at, unit in enumerate(segment.units, segment.first)
-                for made in each.make(unit, each.places.get(-1 - at))
-            ]
-            work = work or sum([each.work for each in made])
-            return [each.row for each in made]
-
-        places = scope.places.copy()
-        for row in patched(make, self.numbers):
-            builder.add_row(row)
-        return work
 
     def _is_elsewhere(self, value: int) -> bool:
         """Whether an input is a variable for steps in Python alone, as the state of a generator: it may be on the CPU."""
@@ -331,7 +284,7 @@ class Bound:
         body = [line for part in parts for line in part]
         for root in self._scalars:
             body.append(f"r{root} = s{root}[()]")
-        body += self._cuts()
+        body += cuts(partition, self._cut, list(self._found), self.numbers, names)
         body += self._trimmed()
         if state:
             body.append(f"push({state[0] if len(state) == 1 else '(' + ', '.join(state) + ')'})")
@@ -372,18 +325,6 @@ class Bound:
                 "    unhush(token)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
-
-    def _cuts(self) -> list[str]:
-        """Lines that copy the results whose sizes the run finds."""
-        lines = []
-        found = ", ".join([f"{name!r}: size{k}" for k, name in enumerate(self._found)])
-        for k, value in enumerate(self.partition.outputs):
-            site = self.partition.site(value)
-            if site.root in self._cut:
-                spec = self.partition.specs[value]
-                self._names[f"cut_{k}"] = Cut(spec, site.offset, self.numbers)
-                lines.append(f"cut{k} = cut_{k}(part{site.root}, {{{found}}})")
-        return lines
 
     def _release(self, parts: list[list[str]], results: list[str]) -> None:
         """Forget the array of each variable behind the part that last uses it, so that a step that changes some of its slices

@@ -116,6 +116,14 @@ class Scope:
             part, self.numbers, self.address, self.keep, is_shared, within, again, self.room, self.shared
         )
 
+    def with_numbers(self, numbers: Mapping[str, int], places: Mapping[int, Place]) -> Scope:
+        """The same scope, of the plan itself, for other sizes in the same places."""
+        again, room, shared = self.is_made_again, self.room, self.shared
+        made = Scope(self.part, numbers, self.address, self.keep, False, "", again, room, shared)
+        made.places.update(places)
+        made.found = self.found
+        return made
+
     def size(self, dim: Size) -> int:
         return evaluate(dim, self.numbers)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphad.kernels as kernels
 from graphad.core.dims import at_most, run_time_symbols
+from graphad.core.op import Op
 from graphad.core.references import is_reference
 from graphad.core.shapes import Dims, is_definite, ranked
+from graphad.core.spec import TensorSpec
 from graphad.ops.array.keys import NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
 
 _INDEXED = {
@@ -50,6 +52,31 @@ def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.For
         if step < 1 and found[-1][0] != "fixed":
             return None
     return kernels.forms.Placed(way, tuple(found))
+
+
+class Keyed(Op):
+    """The part of an array at a key, or its transpose: its sizes where numbers of the key are inputs."""
+
+    def whole(self, dims: Dims) -> Dims:
+        """The shape of the array; `dims` is that of the first input."""
+        return dims
+
+    def _at(self, key: Key) -> Op:
+        own: Any = self
+        return (
+            self
+            if key == own.key
+            else own.op_class(key, *[getattr(self, field) for field in self.attributes[1:]])
+        )
+
+    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
+        return self._at(sized(self.key, difference))  # type: ignore[attr-defined]
+
+    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
+        return self._at(measured(self.key, self.whole(inputs[0].dims), symbol))  # type: ignore[attr-defined]
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        return measures(self.key, self.whole(inputs[0].dims))  # type: ignore[attr-defined]
 
 
 def sized(key: Key, difference: Callable[[int, int], Any]) -> Key:

@@ -35,7 +35,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
-from graphad.core.shapes import are_compatible, format_dims, is_definite, ranked
+from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.adding import add_part
@@ -59,7 +59,7 @@ from graphad.ops.array.keys import (
     steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
-from graphad.ops.array.placed import measured, measures, placed_form, sized
+from graphad.ops.array.placed import Keyed, placed_form
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
@@ -79,7 +79,7 @@ def _as_it_is(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 @define
-class GetItem(Op):
+class GetItem(Keyed):
     """The part of x at `key`."""
 
     name = "getitem"
@@ -107,17 +107,6 @@ class GetItem(Op):
             raise OutOfRangeError(
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
-
-    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        key = sized(self.key, difference)
-        return self if key == self.key else GetItem(key)
-
-    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        key = measured(self.key, inputs[0].dims, symbol)
-        return self if key == self.key else GetItem(key)
-
-    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        return measures(self.key, inputs[0].dims)
 
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("take", self.key, x.dims, len(numbers))
@@ -295,7 +284,7 @@ def _behind(key: Any, n: int) -> tuple[Any, ...]:
 
 
 @define
-class GetItemGrad(Op):
+class GetItemGrad(Keyed):
     """The transpose of the part at `key`: zeros of `shape` with g at the key."""
 
     name = "getitem_grad"
@@ -336,16 +325,8 @@ class GetItemGrad(Op):
         out[key] = g
         return out
 
-    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        key = sized(self.key, difference)
-        return self if key == self.key else GetItemGrad(key, self.shape)
-
-    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        key = measured(self.key, self.shape, symbol)
-        return self if key == self.key else GetItemGrad(key, self.shape)
-
-    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        return measures(self.key, self.shape)
+    def whole(self, dims: Dims) -> Dims:
+        return self.shape
 
     def lower_given(self, g: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("spread", self.key, self.shape, len(numbers))

@@ -10,5 +10,5 @@ The modules by subject:
     arrays in them        tensor_array, varied, written
     derivatives           layers, loop_layer, duals
     rows of a batch       rows, loop_rows
-    for all of them       parts, operands, segments
+    for all of them       parts, operands, segments, kinds
 """

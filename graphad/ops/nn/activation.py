@@ -280,6 +280,10 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
       array([0.    , 0.8413], dtype=float32)
     """
     x = lift(features)
+    if (
+        x.dtype.is_floating and x.dtype.itemsize == 2
+    ):  # the tail has none of the digits that its argument lacks
+        return cast(gelu(cast(x, float32), approximate), x.dtype)
     if approximate:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
     return x * 0.5 * erfc(x * -math.sqrt(0.5))

@@ -218,6 +218,9 @@ def packbits(a: TensorLike, /, axis: int | None = None, bitorder: str = "big") -
     weights = _weights("packbits", bitorder)
     x, axis = on_axis(x, axis)
     axis = normalize_axis("packbits", axis, rank_of("packbits", x))
+    found = directly(np.packbits, x, axis=axis, bitorder=bitorder)
+    if found is not None:
+        return found
     bits = moveaxis(math.cast(math.cast(x, dtypes.bool_), dtypes.uint8), axis, -1)
     size: Any = bits.dims[-1] if bits.dims and bits.dims[-1] is not None else array.shape(bits)[-1]
     bits = _in_groups(_with_zeros(bits, 7)[..., : (size + 7) // 8 * 8])
@@ -248,6 +251,12 @@ def unpackbits(
     weights = _weights("unpackbits", bitorder)
     x, axis = on_axis(x, axis)
     axis = normalize_axis("unpackbits", axis, rank_of("unpackbits", x))
+    # Where there are no bytes, NumPy leaves the zeros for `count` out.
+    alone = (
+        None if 0 in (x.dims or ()) else directly(np.unpackbits, x, axis=axis, count=count, bitorder=bitorder)
+    )
+    if alone is not None:
+        return alone
     x = array.expand_dims(moveaxis(x, axis, -1), -1)
     found = math.cast(math.cast(bitwise_and(x, weights), dtypes.bool_), dtypes.uint8)
     sizes = [array.shape(x)[k] if size is None else size for k, size in enumerate(dims_of("unpackbits", x))]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from graphad.core import dtypes
-from graphad.core.annotations import TensorLike
+from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import is_eager
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.types import default_dtype
 
 _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 
@@ -19,7 +20,8 @@ _WIDE = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
 @blaming
 def cov(
     m: TensorLike, y: TensorLike | None = None, rowvar: bool = True, bias: bool = False,
-    ddof: int | None = None, fweights: TensorLike | None = None, aweights: TensorLike | None = None,
+    ddof: int | None = None, fweights: TensorLike | None = None, aweights: TensorLike | None = None, *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:  # fmt: skip
     """The covariances of variables, which are the rows of `m`, and those of `y`; the columns with rowvar=False.
 
@@ -31,6 +33,7 @@ def cov(
       ddof: Subtracted from that number, overriding `bias`.
       fweights: How often each sample occurred, integers [samples].
       aweights: The relative weights of the samples [samples].
+      dtype: The dtype of the computation, a float or complex one; by default the joint one of the operands.
     Returns: Tensor [variables, variables], a scalar for one variable.
     Raises:
       InvalidArgumentError (a ValueError): the numbers of samples differ, an operand has more than two axes, or weights have more
@@ -41,7 +44,8 @@ def cov(
       array([[2., 4.],
              [4., 8.]])
     """
-    rows = [inexact(x) for x in (m, y) if x is not None]
+    wanted = None if dtype is None else default_dtype(dtype)
+    rows = [inexact(tensor_of(x, wanted)) for x in (m, y) if x is not None]
     if not rows:
         raise OutOfRangeError("cov: m is None; give a matrix [variables, samples] or a vector.")
     for x in rows:
@@ -103,13 +107,16 @@ def _require_weights(name: str, w: Tensor, samples: int | None, is_count: bool) 
 
 
 @blaming
-def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) -> Tensor:
+def corrcoef(
+    x: TensorLike, y: TensorLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The correlation of variables, which are the rows of `x`, and those of `y`; the columns with rowvar=False.
 
     Args:
       x: Matrix [variables, samples], or a vector of one variable; a float or complex dtype, integers count as float64.
       y: Further variables.
       rowvar: Whether variables are rows; columns otherwise.
+      dtype: The dtype of the computation, a float or complex one; by default the joint one of the operands.
     Returns: Tensor [variables, variables] of numbers from -1 to 1, a scalar for one variable; NaN for a variable that does
       not vary.
     Raises: InvalidArgumentError (a ValueError): the numbers of samples differ, or an operand has more than two axes.
@@ -118,7 +125,7 @@ def corrcoef(x: TensorLike, y: TensorLike | None = None, rowvar: bool = True) ->
       array([[ 1., -1.],
              [-1.,  1.]])
     """
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return math.divide(c, c)
     spread = math.sqrt(math.real(linalg.diag_part(c)))

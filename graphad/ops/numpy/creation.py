@@ -507,8 +507,8 @@ def logspace(
         start, stop, _ = broadcast_arrays(start, stop, base)
         base = array.expand_dims(broadcast_arrays(base, start)[0], axis)
     powers = linspace(start, stop, num, endpoint, axis=axis)
-    x, y = promoted(base, powers)
-    found = math.pow(x, y)
+    base, powers = promoted(base, powers)
+    found = math.pow(base, powers)
     return found if dtype is None else cast_to(found, default_dtype(dtype))
 
 

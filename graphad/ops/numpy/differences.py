@@ -152,13 +152,11 @@ def gradient(
         )
         if parts is not None:
             return parts[0] if len(parts) == 1 else tuple(parts)
-
-    def along_axis(k: int, h: Any) -> Tensor:
-        x, step = promoted(f, h if type(h) in NUMBERS else inexact(h))
-        return cast_to(_slopes(x, step, k, edge_order), f.dtype)
-
-    found = tuple([along_axis(k, h) for k, h in zip(places, steps, strict=True)])
-    return found[0] if len(found) == 1 else found
+    found = []
+    for k, h in zip(places, steps, strict=True):
+        values, given = promoted(f, h if type(h) in NUMBERS else inexact(h))
+        found.append(cast_to(_slopes(values, given, k, edge_order), f.dtype))
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def _slopes(f: Any, h: Tensor, axis: int, order: int) -> Tensor:

@@ -216,14 +216,18 @@ def vander(x: TensorLike, N: int | None = None, increasing: bool = False) -> Ten
         raise InvalidArgumentError(f"vander: x has rank {x.ndim}; it is a vector.")
     if not x.dtype.is_differentiable:
         x = math.cast(x, dtypes.as_dtype(np.promote_types(x.dtype.numpy, np.int64)))
-    count = x.shape[0] if N is None else N
+    count = ranked(x.dims)[0] if N is None else N
     if isinstance(count, int) and 0 < count <= 16:
         columns = [array.ones_like(x)]
         for _ in range(count - 1):
             columns.append(math.multiply(columns[-1], x) if len(columns) > 1 else x)
         return array.stack(columns if increasing else columns[::-1], 1)
-    powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return math.pow(array.expand_dims(x, 1), cast_to(lift(powers), x.dtype))
+    if isinstance(count, int):
+        powers = lift(np.arange(count) if increasing else np.arange(count)[::-1])
+    else:
+        powers = array.range(array.shape(x)[0] if count is None else count)
+        powers = powers if increasing else array.reverse(powers, [0])
+    return math.pow(array.expand_dims(x, 1), cast_to(powers, x.dtype))
 
 
 @overload

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.blame import blaming
-from graphad.core.convert import stands_for_tensor
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.errors import (
     ArgumentTypeError,
     InvalidArgumentError,
@@ -20,7 +20,7 @@ from graphad.core.errors import (
 from graphad.core.refusal import members, refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
-from graphad.ops import array
+from graphad.ops import array, math
 from graphad.ops.array.support import static_array
 from graphad.ops.directly import alike_directly, directly
 from graphad.ops.numpy.promotion import (
@@ -512,7 +512,13 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
         refuse(
             cause, "resize", "new_shape", new_shape, "an integer or a list of integers is needed, the sizes"
         )
-    size = int(a.shape[0] or 0)
-    if not size:
+    size = ranked(a.dims)[0]
+    if size == 0:
         return array.fill(sizes, cast_to(0, a.dtype))  # there is nothing to repeat
-    return array.reshape(array.gather(a, np.arange(count) % size), sizes)
+    places: Any = np.arange(count)
+    if isinstance(size, int):
+        return array.reshape(array.gather(a, places % size), sizes)
+    one = lift(np.int64(1))
+    places = math.mod(lift(places), math.maximum(math.cast(array.shape(a)[0], one.dtype), one))
+    a = array.concat([a, array.zeros([1], a.dtype)], 0)  # which is read where there is nothing else
+    return array.reshape(array.gather(a, places), sizes)

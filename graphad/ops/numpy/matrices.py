@@ -366,12 +366,22 @@ def lstsq(a: TensorLike, b: TensorLike, rcond: TensorLike | None = None) -> tupl
     if rank_of("lstsq", a) != 2:
         raise InvalidArgumentError(f"lstsq: a has shape {format_dims(a.dims)}; a matrix is needed.")
     rows, columns = dims_of("lstsq", a)
-    bound = max(rows, columns) * float(a.dtype.info.eps) if rcond is None else rcond
+    are_known = isinstance(rows, int) and isinstance(columns, int)
+    sizes = (rows, columns) if are_known else array.unstack(array.shape(a), 2)
+    bound = rcond
+    if bound is None and are_known:
+        bound = max(rows, columns) * float(a.dtype.info.eps)
+    elif bound is None:
+        most = math.cast(math.maximum(*sizes), a.dtype.real_dtype)
+        bound = most * cast_to(float(a.dtype.info.eps), a.dtype.real_dtype)
     x = ops.matmul(pinv(a, rtol=bound), column)
     s = svdvals(a)
     rank = matrix_rank(a, rtol=bound)
     rest = math.reduce_sum(math.square(math.abs(ops.matmul(a, x) - column)), 0)
-    if rows <= columns:
+    if not are_known:
+        none = array.zeros_like(sizes[0])
+        rest = rest[: math.where(math.less_equal(*sizes), none, array.shape(rest)[0])]
+    elif rows <= columns:
         rest = rest[:0]
     return (x[:, 0] if b.ndim == 1 else x), rest, rank, s
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,33 @@ import numpy as np
 from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import normalize_axis
+from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy import shapes
 from graphad.ops.numpy.matrices import inv, matrix_of, slogdet, solve, svdvals
-from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, rank_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, known_sizes, rank_of
 
 
 @blaming
+def _largest(size: Any, axis: AxisLike, keepdims: bool) -> Tensor:
+    """The largest of numbers from 0 on; 0 of none."""
+    if 0 in (size.dims or ()):
+        return math.reduce_sum(size, axis, keepdims)
+    found = math.reduce_max(size, axis, keepdims)
+    if is_definite(size.dims):
+        return found
+    none = array.zeros_like(found)
+    return math.where(math.less(found, none), none, found)
+
+
+def _with_zero(s: Any) -> Any:
+    """Singular values, followed by a 0 where there may be none."""
+    last = ranked(s.dims)[-1]
+    return s if isinstance(last, int) and last else array.pad(s, [[0, 0]] * (len(s.dims) - 1) + [[0, 1]])
+
+
 def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
     """The norms of vectors over axes, all by default.
 
@@ -54,11 +72,7 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
         return math.sqrt(sum_of_products(x, x, axis, keepdims))
     size = math.abs(x)
     if ord == np.inf:
-        return (
-            math.reduce_max(size, axis, keepdims)
-            if 0 not in (x.dims or ())
-            else math.reduce_sum(size, axis, keepdims)
-        )
+        return _largest(size, axis, keepdims)
     if ord == -np.inf:
         return math.reduce_min(size, axis, keepdims)
     if ord == 0:
@@ -92,15 +106,12 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: object = "fro"
         if ord == "nuc":
             found = math.reduce_sum(s, -1)
         elif ord == 2:
-            found = math.reduce_sum(s, -1) if (s.dims or (None,))[-1] == 0 else s[..., 0]
+            found = _with_zero(s)[..., 0]
         else:
             found = s[..., -1]
     elif ord in (1, -1, np.inf, -np.inf):
         sums = math.reduce_sum(math.abs(x), -2 if abs(ord) == 1 else -1)
-        if ord > 0 and (sums.dims or (None,))[-1] == 0:
-            found = math.reduce_sum(sums, -1)  # 0, the largest of no sums
-        else:
-            found = math.reduce_max(sums, -1) if ord > 0 else math.reduce_min(sums, -1)
+        found = _largest(sums, -1, False) if ord > 0 else math.reduce_min(sums, -1)
     else:
         raise InvalidArgumentError(
             f"matrix_norm: ord {ord!r} is unknown; it is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."
@@ -186,7 +197,7 @@ def tensorinv(a: TensorLike, ind: int = 2) -> Tensor:
       TensorShape([4, 2, 2])
     """
     a = inexact(a)
-    dims = dims_of("tensorinv", a)
+    dims = known_sizes("tensorinv", dims_of("tensorinv", a), "the sizes of a")
     if ind < 1:
         raise InvalidArgumentError(f"tensorinv: ind is {ind}; it must be 1 or more.")
     count = int(np.prod(dims[:ind]))
@@ -212,6 +223,7 @@ def tensorsolve(a: TensorLike, b: TensorLike, axes: Sequence[int] | None = None)
     if axes is not None:
         rank = len(dims_of("tensorsolve", a))
         a = shapes.moveaxis(a, list(axes), list(range(rank - len(axes), rank)))
-    sizes = dims_of("tensorsolve", a)[b.ndim :]
-    count = int(np.prod(dims_of("tensorsolve", b)))
+    of_b = known_sizes("tensorsolve", dims_of("tensorsolve", b), "the sizes of b")
+    sizes = known_sizes("tensorsolve", dims_of("tensorsolve", a)[len(of_b) :], "the sizes of a")
+    count = prod(of_b)
     return array.reshape(solve(array.reshape(a, [count, count]), array.reshape(b, [-1])), sizes)

@@ -166,6 +166,17 @@ def summary(found: list[tuple[Row, Times]]) -> str:
         parts.append(
             f"{len(above)} of {len(values)} take more than {bar} {words}; {long} of these take more than {SHORT * 1e6:.0f} us."
         )
+    for column, name in ((2, "TensorFlow"), (4, "PyTorch")):
+        values, slopes = (
+            sorted([x for _, times in found if (x := quotients(times)[k]) is not None])
+            for k in (column, column + 1)
+        )
+        if values and slopes:
+            parts.append(
+                f"{sum(x > 1 for x in values)} of {len(values)} take longer than {name}'s, and so do "
+                f"{sum(x > 1 for x in slopes)} of {len(slopes)} gradients; in the middle the quotients are "
+                f"{values[len(values) // 2]:.2g} and {slopes[len(slopes) // 2]:.2g}."
+            )
     return "\n".join(parts)
 
 

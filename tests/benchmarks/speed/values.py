@@ -55,7 +55,7 @@ def values(dtype: str = "float32") -> dict[str, Any]:
         "ids": ids, "small": rng.integers(0, 1000, 100, np.int32),
         "other": rng.integers(0, 1000, 100, np.int32), "small4": rng.integers(0, 4, N, np.int32),
         "order": order, "evens": np.arange(0, N, 2, dtype=np.int32), "odds": np.arange(1, N, 2, dtype=np.int32),
-        "pairs": pairs, "sorted_x": np.sort(x), "lengths": rng.integers(1, 1000, 100, np.int32),
+        "octets": np.packbits(x > 0), "pairs": pairs, "sorted_x": np.sort(x), "lengths": rng.integers(1, 1000, 100, np.int32),
         "rows": rows, "starts": rows, "counts": np.ones((100, 1), dtype), "list1000": [float(k) for k in x[:1000]],
         "picture": picture, "picture2": uniform(0, 1, 1, 180, 180, 3), "gray": uniform(0, 1, 1, 316, 316, 1),
         "big_picture": uniform(0, 1, 1, 192, 192, 3), "channels": np.ascontiguousarray(picture.transpose(0, 3, 1, 2)),

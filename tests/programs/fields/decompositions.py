@@ -101,3 +101,27 @@ def rayleigh_on_sphere(tf, function):
         x, y, g = new, new_y, new_g
         costs.append(y)
     return {"costs": costs, "x": x}
+
+
+def principal_axes_by_numpy(tf, function):
+    """NumPy's functions on tensors beside graphad's: their results are arrays, which are multiplied, written to and converted."""
+    r = np.random.RandomState(5)
+    x = tf.constant(r.randn(12, 4) * [3.0, 1.0, 0.5, 0.1], tf.float32)
+    centred = x - np.mean(x, axis=0)
+    covariance = np.cov(np.transpose(centred))
+    values, vectors = np.linalg.eigh(covariance)
+    axes = np.abs(vectors[:, ::-1][:, :2])
+    wide = tf.convert_to_tensor(np.atleast_2d(centred), dtype=tf.float64)
+    corner = np.maximum(x, 0.1)
+    corner[0] = 0.0
+
+    @function
+    def project(wide):
+        return tf.matmul(wide, axes)
+
+    return {
+        "spread": values[::-1].copy(),
+        "share": np.mean(x, 0, keepdims=True) @ tf.transpose(x),
+        "projected": project(wide),
+        "corner": corner.sum(axis=1),
+    }

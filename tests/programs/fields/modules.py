@@ -223,3 +223,48 @@ def momentum_attack(tf, function):
     box = attack(x, tf.constant(0.1), np.inf, tf.constant(7))
     ball = attack(x, tf.constant(0.2), 2, tf.constant(7))
     return {"box": box, "ball": ball, "changed": tf.argmax(logits(ball), 1) - tf.argmax(logits(x), 1)}
+
+
+def normalised_by_its_spectrum(tf, function):
+    """A wrapper around a layer that divides its kernel by the largest singular value, of one step of a power iteration."""
+    r = np.random.RandomState(12)
+    x, y = tf.constant(r.randn(8, 3), tf.float32), tf.constant(r.randn(8, 2), tf.float32)
+    first, start = r.randn(3, 4) * 0.7, r.randn(1, 4)
+
+    class Normalised(tf.keras.layers.Wrapper):
+        def build(self, input_shape):
+            super().build(input_shape)
+            self.kernel = self.layer.kernel
+            self.u = self.add_weight(
+                shape=(1, self.kernel.shape[-1]),
+                initializer=lambda shape, dtype=None: tf.constant(start, dtype),
+                trainable=False,
+                name="u",
+            )
+
+        def call(self, inputs, training=None):
+            if training:
+                w = tf.reshape(self.kernel, [-1, self.kernel.shape[-1]])
+                v = tf.math.l2_normalize(tf.matmul(self.u, w, transpose_b=True))
+                u = tf.math.l2_normalize(tf.matmul(v, w))
+                self.u.assign(u)
+                self.kernel.assign(self.kernel / tf.matmul(tf.matmul(v, w), u, transpose_b=True))
+            return self.layer(inputs)
+
+    inner = tf.keras.layers.Dense(4, kernel_initializer=lambda shape, dtype=None: tf.constant(first, dtype))
+    layer = Normalised(inner)
+    head = tf.Variable(r.randn(4, 2), dtype=tf.float32)
+    layer(x)
+    variables = [*layer.trainable_variables, head]
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.nn.relu(layer(x, training=True)) @ head - y))
+        for v, g in zip(variables, tape.gradient(loss, variables), strict=True):
+            v.assign_sub(0.1 * g)
+        return loss
+
+    losses = [step() for _ in range(8)]
+    counts = [len(layer.trainable_variables), len(layer.non_trainable_variables), len(layer.weights)]
+    return {"losses": losses, "u": layer.u, "kernel": layer.layer.kernel, "counts": counts}

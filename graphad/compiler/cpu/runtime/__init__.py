@@ -9,7 +9,8 @@ The modules by subject:
 
     a plan's call         plan_block, entry, entry_text, entry_ctypes, layout, driver
     threads               pool, limit
-    steps of plans        movement, indexing, placing, ordering, drawing, calls, branch, repeat, growing
+    steps of plans        movement, indexing, placing, measuring, masking, ordering, drawing, calls,
+                          branch, repeat, growing
     matrices              lapack, factorising
     functions of arrays   mapping
     NumPy's own loops     numpy_loops, ufuncs, combining, transforming

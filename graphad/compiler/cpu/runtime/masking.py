@@ -64,10 +64,10 @@ def _step(way: str, size: int) -> str:
                 bit = f.emit(f"load i8, ptr {f.at(mask, i, 'i8')}, align 1")
                 if way == "spread":
                     low = f.emit(f"call i64 @llvm.smin.i64(i64 {k}, i64 {last})")
-                    part = f.slot(kind, 0)
+                    found = f.slot(kind, 0)
                     with f.when(f.test("ne", number, 0)):
-                        part.set(f.emit(f"load {kind}, ptr {f.at(base, low, kind)}, align 1"))
-                    chosen = f.choose(f.test("ne", bit, 0, "i8"), kind, part.get(), 0)
+                        found.set(f.emit(f"load {kind}, ptr {f.at(base, low, kind)}, align 1"))
+                    chosen = f.choose(f.test("ne", bit, 0, "i8"), kind, found.get(), 0)
                     f.do(f"store {kind} {chosen}, ptr {f.at(goal, i, kind)}, align 1")
                 at.set(f.emit(f"add i64 {k}, {f.emit(f'zext i8 {bit} to i64')}"))
                 place.set(f.emit(f"add i64 {i}, 1"))
