@@ -200,7 +200,7 @@ def test_histograms_count_at_their_bounds_as_a_search_does(monkeypatch: pytest.M
             cases += [(y, {"bins": 37}), (y, {"bins": 10, "range": (-1.0, 2.0)}), (y, {"bins": 1})]
         cases += [(x[:1], {"bins": 5}), (np.append(x, x.max()), {"bins": 2000})]
     cases += [
-        (np.float32([1e8, 1e8 + 8, 1e8 + 16]), {"bins": 50}),
+        (np.float32([1e8, 1e8 + 8, 1e8 + 16]), {"bins": 2}),
         (np.float32([0, np.nan, 1]), {"range": (0.0, 1.0)}),
     ]
     short = [gnp.histogram(gd.constant(x), **options) for x, options in cases]
