@@ -11,7 +11,7 @@ from typing import Any
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.tensor import Tensor
-from graphad.ops import linalg, nn
+from graphad.ops import array, linalg, nn
 from graphad.ops.older_arguments import newer
 
 Sizes = int | Sequence[int]
@@ -153,6 +153,31 @@ max_pool = _pool("max_pool")
 avg_pool = _pool("avg_pool")
 
 
+def pool(
+    input: TensorLike,
+    window_shape: ShapeLike,
+    pooling_type: str,
+    padding: Padding,
+    dilation_rate: Sizes | None = None,
+    strides: Sizes | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.pool`; `dilation_rate` is an older name of `dilations`."""
+    wide = newer("pool", "dilations", dilations, "dilation_rate", dilation_rate)
+    return nn.pool(input, window_shape, pooling_type, strides, padding, data_format, wide)
+
+
+def _table(op: str, name: str, pieces: TensorLike | Sequence[TensorLike], strategy: str) -> Any:
+    """A table that is one piece, or whose pieces follow one another."""
+    if not isinstance(pieces, list | tuple):
+        return pieces
+    if len(pieces) != 1 and strategy != "div":
+        raise ArgumentTypeError(f"{op}: {name} has {len(pieces)} pieces; join them into one table first.")
+    return pieces[0] if len(pieces) == 1 else array.concat(pieces, 0)
+
+
 def embedding_lookup(
     params: TensorLike | Sequence[TensorLike],
     ids: TensorLike,
@@ -161,14 +186,68 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """As `graphad.nn.embedding_lookup`, of a table in one piece."""
-    if isinstance(params, list | tuple):
-        if len(params) != 1:
-            raise ArgumentTypeError(
-                f"embedding_lookup: params has {len(params)} pieces; join them into one table first."
-            )
-        params = params[0]
-    return nn.embedding_lookup(params, ids, max_norm)  # type: ignore[arg-type]
+    """As `graphad.nn.embedding_lookup`; of a table in several pieces with the strategy "div"."""
+    return nn.embedding_lookup(
+        _table("embedding_lookup", "params", params, partition_strategy), ids, max_norm
+    )
+
+
+def nce_loss(
+    weights: TensorLike | Sequence[TensorLike],
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Sequence[TensorLike] | None = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str | None = "nce_loss",
+) -> Tensor:
+    """As `graphad.nn.nce_loss`; of weights in several pieces with the strategy "div"."""
+    table = _table("nce_loss", "weights", weights, partition_strategy)
+    return nn.nce_loss(
+        table,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+    )
+
+
+def sampled_softmax_loss(
+    weights: TensorLike | Sequence[TensorLike],
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Sequence[TensorLike] | None = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str | None = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """As `graphad.nn.sampled_softmax_loss`; of weights in several pieces with the strategy "div"."""
+    table = _table("sampled_softmax_loss", "weights", weights, partition_strategy)
+    return nn.sampled_softmax_loss(
+        table,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        seed,
+    )
 
 
 def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:

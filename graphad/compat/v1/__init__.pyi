@@ -426,6 +426,16 @@ from graphad.ops.older_state import scatter_sub as scatter_sub
 from graphad.ops.older_state import scatter_update as scatter_update
 from graphad.ops.older_state import sparse_to_dense as sparse_to_dense
 from graphad.ops.older_state import tuple as tuple
+from graphad.ops.older_tensors import batch_to_space as batch_to_space
+from graphad.ops.older_tensors import extract_image_patches as extract_image_patches
+from graphad.ops.older_tensors import setdiff1d as setdiff1d
+from graphad.ops.older_tensors import space_to_batch as space_to_batch
+from graphad.ops.older_tensors import sparse_add as sparse_add
+from graphad.ops.older_tensors import sparse_concat as sparse_concat
+from graphad.ops.older_tensors import sparse_reduce_max as sparse_reduce_max
+from graphad.ops.older_tensors import sparse_reduce_max_sparse as sparse_reduce_max_sparse
+from graphad.ops.older_tensors import sparse_reduce_sum as sparse_reduce_sum
+from graphad.ops.older_tensors import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from graphad.ops.random.generator import set_seed
 from graphad.optimizers.older import reset_default_graph as reset_default_graph
 from graphad.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args

@@ -48,6 +48,7 @@ from graphad.ops.image.older import resize_area as resize_area
 from graphad.ops.image.older import resize_bicubic as resize_bicubic
 from graphad.ops.image.older import resize_bilinear as resize_bilinear
 from graphad.ops.image.older import resize_nearest_neighbor as resize_nearest_neighbor
+from graphad.ops.older_tensors import extract_image_patches as extract_image_patches
 
 resize_images = resize
 resize_image_with_crop_or_pad = resize_with_crop_or_pad
