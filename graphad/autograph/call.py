@@ -130,9 +130,7 @@ def _inside(x: object) -> Any:
 
 
 def may_convert(f: Callable[..., Any]) -> bool:
-    """Whether a function is the user's and not marked `do_not_convert`."""
-    if getattr(f, "__graphad_do_not_convert__", False):
-        return False
+    """Whether a function is the user's."""
     filename = f.__code__.co_filename
     module = f.__globals__.get("__name__", "")
     key = f"{filename}\0{module}"
