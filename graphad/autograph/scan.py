@@ -85,15 +85,16 @@ _A_BOOL = "value", True
 _read = Memo("calls in code", 4096)  # by code, since a loop may create many functions of one code
 
 
-def needs_conversion(f: FunctionType, *given: Any) -> bool:
+def needs_conversion(f: FunctionType, *given: Any, settled: bool = True) -> bool:
     """Whether converting the function may change what it does.
 
     Args:
       f: The function.
       given: Its first arguments as far as they are known, such as the object whose method it is.
+      settled: Whether it is called before any other code of the user's runs, so that names mean then what they mean now.
     """
     arguments = dict(zip(f.__code__.co_varnames[: f.__code__.co_argcount], given, strict=False))
-    return _Look().says_yes(f, arguments)
+    return _Look().says_yes(f, arguments, settled and not f.__code__.co_flags & inspect.CO_GENERATOR)
 
 
 class _Look:
@@ -113,9 +114,9 @@ class _Look:
         self.stored: set[str] = set()
         self.aside: list[FunctionType] = []
 
-    def says_yes(self, f: FunctionType, arguments: dict[str, Any]) -> bool:
+    def says_yes(self, f: FunctionType, arguments: dict[str, Any], settled: bool) -> bool:
         """Whether the function needs conversion."""
-        if self.needs(f, arguments):
+        if self.needs(f, arguments) or (self.asked and not settled):
             return True
         while self.asked and self.aside:
             if self.needs(self.aside.pop(), {}):

@@ -203,6 +203,45 @@ def functions_of_one_code(net: Net) -> Any:
     return f
 
 
+@way
+def in_an_argument(net: Net) -> Any:
+    def f(x: Any) -> Any:
+        if x > 5.0:  # so that it is converted itself
+            x = x - 5.0
+        return net.chosen(net.set_rate(x))
+
+    return f
+
+
+@way
+def before_a_wrapped_function_is_called(net: Net) -> Any:
+    def f(x: Any) -> Any:
+        if x > 5.0:
+            x = x - 5.0
+        again = tf.recompute_grad(net.chosen)
+        net.rate = x > 0
+        return again(x)
+
+    return f
+
+
+@way
+def while_a_generator_waits(net: Net) -> Any:
+    def rates(x: Any) -> Any:
+        yield x
+        yield x if net.rate else -x
+
+    def f(x: Any) -> Any:
+        if x > 5.0:
+            x = x - 5.0
+        made = rates(x)
+        y = next(made)
+        net.rate = x > 0
+        return y + next(made)
+
+    return f
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_what_is_assigned_while_tracing_is_converted(name):
     f = WAYS[name](Net())
