@@ -168,7 +168,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
 def _map(function: Callable[..., Any], *iterables: Any) -> Any:
     from graphad.autograph.call import of
 
-    function = of(function)
+    function = of(function, settled=False)
     if not _stacks(iterables):
         return map(function, *iterables)
     zipped = _zip(*iterables)

@@ -37,16 +37,16 @@ _SITES = ("site-packages", "dist-packages")
 _libraries: dict[str, bool] = {}
 
 
-def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
-    """What to call instead of `f`."""
+def of(f: Any, features: frozenset[str] = NO_FEATURES, settled: bool = True) -> Any:
+    """What to call instead of `f`; it is not `settled` if other code of the user's runs before the call."""
     kind = type(f)
     if kind is FunctionType:
-        return _function(f, features)
+        return _function(f, features, settled)
     if kind is MethodType:
         inner = f.__func__
         if type(inner) is not FunctionType:
             return f
-        made = _function(inner, features, f.__self__)
+        made = _function(inner, features, settled, f.__self__)
         return f if made is inner else MethodType(made, f.__self__)
     if kind is BuiltinFunctionType or kind is type:
         if not is_overloaded(f):
@@ -56,13 +56,13 @@ def of(f: Any, features: frozenset[str] = NO_FEATURES) -> Any:
 
         return OVERLOADS[f]
     if kind is functools.partial:
-        made = of(f.func, features)
+        made = of(f.func, features, settled)
         return f if made is f.func else functools.partial(made, *f.args, **f.keywords)
     if isinstance(f, type):
         return f
     call = call_method(kind)
     if type(call) is FunctionType:
-        made = _function(call, features, f)
+        made = _function(call, features, settled, f)
         return f if made is call else MethodType(made, f)
     return f
 
@@ -77,7 +77,7 @@ def call_method(kind: type) -> Any:
     return next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
 
 
-def _function(f: FunctionType, features: frozenset[str], *given: Any) -> Callable[..., Any]:
+def _function(f: FunctionType, features: frozenset[str], settled: bool, *given: Any) -> Callable[..., Any]:
     code = f.__code__
     if is_converted(code):
         return f
@@ -87,9 +87,9 @@ def _function(f: FunctionType, features: frozenset[str], *given: Any) -> Callabl
         generator = behind_context_manager(f)
         if generator is None or not may_convert(generator):
             return f
-        made = converted_function(generator, features)
+        made = converted_function(generator, features, settled=False)
         return f if made is generator else _MANAGERS[f.__code__](made)
-    return converted_function(f, features, *given)
+    return converted_function(f, features, *given, settled=settled)
 
 
 def takes_functions(f: FunctionType) -> bool:
@@ -121,7 +121,7 @@ def _with_functions(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _inside(x: object) -> Any:
     if isinstance(x, FunctionType | MethodType | functools.partial):
-        return of(x)
+        return of(x, settled=False)
     if isinstance(x, list | tuple) and type(x) in (list, tuple):
         return type(x)([_inside(item) for item in x])
     if type(x) is dict:
@@ -130,9 +130,7 @@ def _inside(x: object) -> Any:
 
 
 def may_convert(f: Callable[..., Any]) -> bool:
-    """Whether a function is the user's and not marked `do_not_convert`."""
-    if getattr(f, "__graphad_do_not_convert__", False):
-        return False
+    """Whether a function is the user's."""
     filename = f.__code__.co_filename
     module = f.__globals__.get("__name__", "")
     key = f"{filename}\0{module}"

@@ -96,15 +96,18 @@ def is_converted(code: CodeType) -> bool:
     return id(code) in _converted
 
 
-def converted_function(f: FunctionType, features: frozenset[str] = NO_FEATURES, *given: Any) -> FunctionType:
+def converted_function(
+    f: FunctionType, features: frozenset[str] = NO_FEATURES, *given: Any, settled: bool = True
+) -> FunctionType:
     """`f` with its control flow converted; `f` itself if there is nothing to convert, or no source.
 
     Args:
       f: The function.
       features: Names of optional features.
       given: Its first arguments as far as they are known, such as the object whose method it is.
+      settled: Whether it is called before any other code of the user's runs.
     """
-    template = template_of(f, features, *given)
+    template = template_of(f, features, *given, settled=settled)
     return f if template.code is None else bound(f, template.code)
 
 
@@ -113,7 +116,11 @@ def _forget(table: dict[Any, Any], key: tuple[Any, ...], _: object) -> None:
 
 
 def template_of(
-    f: FunctionType, features: frozenset[str] = NO_FEATURES, *given: Any, always: bool = False
+    f: FunctionType,
+    features: frozenset[str] = NO_FEATURES,
+    *given: Any,
+    always: bool = False,
+    settled: bool = True,
 ) -> Template:
     """The converted form of a function's code; with `always` even if nothing in it needs conversion."""
     code = f.__code__
@@ -123,7 +130,9 @@ def template_of(
         return known[1]
     from graphad.autograph.scan import needs_conversion
 
-    if not always and not needs_conversion(f, *given):  # not cached: the functions that it calls may change
+    if not always and not needs_conversion(
+        f, *given, settled=settled
+    ):  # not cached: the functions that it calls may change
         return _NOTHING_TO_DO
     with _lock:
         known = _templates.get(key)

@@ -432,7 +432,10 @@ class _Rewriter(ast.NodeTransformer):
             return node
         new: Any = self.generic_visit(node)
         if name not in _OF_FRAMES:
-            new.func = like(_ag("of", new.func), new.func)
+            of = _ag("of", new.func)
+            if any(isinstance(x, ast.Call) for given in (*new.args, *new.keywords) for x in ast.walk(given)):
+                of.keywords = [ast.keyword("settled", ast.Constant(False))]
+            new.func = like(of, new.func)
         return new
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:

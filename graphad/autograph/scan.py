@@ -6,6 +6,8 @@ an item), the answer is "yes".
 The code is read once: it gives the *places* of what it calls, loops over and tests, that is, expressions of names, arguments,
 attributes and builtins. What they stand for is looked up each time. A loop over what is Python's own, `range` of numbers or a
 list that a name or an attribute holds now, is no control flow that could meet a tensor, and neither is a test of a number.
+So nothing that runs may give such a name or attribute another value before: the names that are asked and those that are given
+values are collected. Not seen are assignments by properties, operators and context managers of the user's classes.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ _OPAQUE = frozenset(
     for name in dis.opmap
     if name.startswith(("CALL_FUNCTION", "LOAD_SUPER", "MATCH", "UNPACK_EX", "SEND"))
 )
+# Builtins that may give any name or attribute another value.
+_WILD = frozenset((delattr, eval, exec, globals, setattr, vars))
 # Builtins that give numbers or series of Python's own if their arguments are such.
 _NUMBERS = frozenset((abs, int, max, min))
 _TESTS = frozenset((callable, hasattr, isinstance, issubclass))
@@ -63,7 +67,8 @@ class _Kind:
 _UNKNOWN = _Kind("unknown")
 _NUMBER = _Kind("number")
 _COUNTS = _Kind("series")  # of numbers
-_PAIRS = _Kind("series")  # of a number and something else
+_PAIRS = _Kind("series")  # of pairs of a number and something else
+_PAIR = _Kind("series")
 _SOME_SERIES = _Kind("series")
 
 
@@ -77,39 +82,64 @@ class _Made:
 _NULL = object()
 _ANYTHING = ("anything",)
 _A_BOOL = "value", True
-_LOOKED, _STORED = (
-    object(),
-    object(),
-)  # seen: a value that decides; a name or attribute outside that is given another value
 _read = Memo("calls in code", 4096)  # by code, since a loop may create many functions of one code
 
 
-def needs_conversion(f: FunctionType, *given: Any) -> bool:
+def needs_conversion(f: FunctionType, *given: Any, settled: bool = True) -> bool:
     """Whether converting the function may change what it does.
 
     Args:
       f: The function.
       given: Its first arguments as far as they are known, such as the object whose method it is.
+      settled: Whether it is called before any other code of the user's runs, so that names mean then what they mean now.
     """
-    seen: dict[Any, Any] = {}
-    # What a loop goes over or a test asks is looked at now, so nothing may change it before.
     arguments = dict(zip(f.__code__.co_varnames[: f.__code__.co_argcount], given, strict=False))
-    return _needs(f, arguments, seen) or (_LOOKED in seen and _STORED in seen)
+    return _Look().says_yes(f, arguments, settled and not f.__code__.co_flags & inspect.CO_GENERATOR)
 
 
-def _needs(f: FunctionType, arguments: dict[str, Any], seen: dict[Any, Any]) -> bool:
-    """`arguments` has the values of parameters, without those of which nothing is known."""
-    code = f.__code__
-    if noting.get() is not None and _assigns(code):
-        return True
-    key = id(code), *map(id, arguments.values())
-    if key in seen:
-        return False
-    seen[key] = arguments  # held, so that no other object gets the id of one
-    parts = _read.get(code)
-    if parts is None:
-        parts = _read.keep(code, _parts_of(code))
-    return parts is None or len(seen) > _MOST or _Scope(f, arguments, seen).needs(parts)
+class _Look:
+    """What one look has found in a function and in what it calls.
+
+    Attributes:
+      asked: Names outside of functions, and of attributes, whose values loops and tests depend on.
+      called: Those that say what is called, and with what.
+      stored: Those that are given values.
+      aside: Functions of the user's that run as they are; they may give names values.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Any, Any] = {}
+        self.asked: set[str] = set()
+        self.called: set[str] = set()
+        self.stored: set[str] = set()
+        self.aside: list[FunctionType] = []
+
+    def says_yes(self, f: FunctionType, arguments: dict[str, Any], settled: bool) -> bool:
+        """Whether the function needs conversion."""
+        if self.needs(f, arguments) or (self.asked and not settled):
+            return True
+        while self.asked and self.aside:
+            if self.needs(self.aside.pop(), {}):
+                return True
+        return not self.stored.isdisjoint(self.asked | self.called)
+
+    def needs(self, f: FunctionType, arguments: dict[str, Any]) -> bool:
+        """Whether the code may meet a tensor; `arguments` has the values of parameters, as far as they are known."""
+        code = f.__code__
+        if noting.get() is not None and _assigns(code):
+            return True
+        key = id(f), *[(name, id(value)) for name, value in sorted(arguments.items(), key=_first)]
+        if key in self._seen:
+            return False
+        self._seen[key] = f, arguments  # held, so that no other object gets the id of one
+        parts = _read.get(code)
+        if parts is None:
+            parts = _read.keep(code, _parts_of(code))
+        return parts is None or len(self._seen) > _MOST or _Scope(f, arguments, self).needs(parts)
+
+
+def _first(pair: tuple[str, Any]) -> str:
+    return pair[0]
 
 
 def _bound(f: FunctionType, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
@@ -119,8 +149,8 @@ def _bound(f: FunctionType, given: list[Any], named: dict[str, Any]) -> dict[str
     defaults = f.__defaults__ or ()
     found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     found.update(f.__kwdefaults__ or {})
-    found.update(zip(names, given, strict=False))
     found.update(named)
+    found.update(zip(names, given, strict=False))
     return found
 
 
@@ -133,7 +163,7 @@ def _assigns(code: CodeType) -> bool:
 
 
 def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
-    """What some code does with places: ("called", place), ("looped", place), ("tested", place) or ("stored", None), in order;
+    """What some code does with places: ("called", place), ("looped", place), ("tested", place) or ("stored", name), in order;
     None if it must be converted anyway.
 
     A place is a tuple: ("global", name), ("free", name), ("argument", name), ("value", constant), ("attribute", place, name),
@@ -141,7 +171,7 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
     `with` gives, ("item", place) of a series, ("first", place) of a pair, ("operated", place, place), ("compared", place, place),
     ("anything",).
     """
-    if any(isinstance(const, CodeType) for const in code.co_consts):
+    if "__dict__" in code.co_names or any(isinstance(const, CodeType) for const in code.co_consts):
         return None
     parts: list[tuple[str, Any]] = []
     stack: list[Any] | None = []  # the places of the values on the stack, None where no instruction leads to
@@ -173,7 +203,7 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             if value in once:
                 held[value] = place
         elif name in _STORING:
-            parts.append(("stored", None))
+            parts.append(("stored", value))
             del stack[len(stack) + effect :]
         elif name == "COPY":
             stack.append(stack[-argument] if argument <= len(stack) else _ANYTHING)
@@ -301,25 +331,27 @@ def _variables(code: CodeType, steps: list[tuple[str, int, Any, int, int]]) -> t
 class _Scope:
     """The names of a function, as of now."""
 
-    def __init__(self, f: FunctionType, arguments: dict[str, Any], seen: dict[Any, Any]) -> None:
+    def __init__(self, f: FunctionType, arguments: dict[str, Any], look: _Look) -> None:
         self._globals = f.__globals__
         self._cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
         self._arguments = arguments
-        self._seen = seen
+        self._look = look
+        self._names: set[str] = look.called  # where the names go that are looked up
 
     def needs(self, parts: tuple[tuple[str, Any], ...]) -> bool:
         """Whether one of the parts may need conversion."""
         for what, place in parts:
             if what == "stored":
-                self._seen[_STORED] = True
+                self._look.stored.add(place)
             elif what == "called":
+                self._names = self._look.called
                 if self._may_branch(place):
                     return True
             else:
+                self._names = self._look.asked
                 kind = _kind(self.value(place))
                 if kind is None or (what == "looped" and kind != "series"):
                     return True
-                self._seen[_LOOKED] = True
         return False
 
     def value(self, place: tuple[Any, ...]) -> Any:
@@ -327,6 +359,8 @@ class _Scope:
         what, *parts = place
         if what == "value":
             return parts[0]
+        if what in ("global", "free"):
+            self._names.add(parts[0])
         if what == "global":
             found = self._globals.get(parts[0], _UNKNOWN)
             return getattr(builtins, parts[0], _UNKNOWN) if found is _UNKNOWN else found
@@ -344,15 +378,16 @@ class _Scope:
             return _made(self.value(callee), [self.value(x) for x in arguments], bool(names))
         base = self.value(parts[0])
         if what == "attribute":
+            self._names.add(parts[1])
             return _attribute(base, parts[1])
         if what == "entered":
             return base if isinstance(base, _Made) and _enters_itself(base.kind) else _UNKNOWN
         if what == "item":
             if base is _PAIRS:
-                return _PAIRS
+                return _PAIR
             return _NUMBER if base is _COUNTS or type(base) is range else _UNKNOWN
         if what == "first":
-            return _NUMBER if base is _PAIRS else _UNKNOWN
+            return _NUMBER if base is _PAIR else _UNKNOWN
         kinds = [_kind(base), _kind(self.value(parts[1]))]
         is_number = None not in kinds if what == "compared" else kinds == ["number", "number"]
         return _NUMBER if is_number else _UNKNOWN
@@ -385,17 +420,35 @@ class _Scope:
         elif isinstance(found, ModuleType | _Made):
             return False
         elif isinstance(found, type) or type(found).__module__ == "builtins":
-            if found is setattr or found is delattr:
-                self._seen[_STORED] = True
-            return callable(found) and is_overloaded(found) and _kind(self.value(made)) is None
+            if any(found is f for f in _WILD):
+                return True
+            if callable(found) and is_overloaded(found):
+                return _kind(self.value(made)) is None
         else:
             given, found = [found], call_method(type(found))
-        if not isinstance(found, FunctionType) or not may_convert(found):
-            return False
         values = [*given, *[self.value(x) for x in places]]
+        if not isinstance(found, FunctionType) or not may_convert(found):
+            self._set_aside(found, values)
+            return False
         split = len(values) - len(names)
         named = dict(zip(names, values[split:], strict=True))
-        return _needs(found, _bound(found, values[:split], named) if is_whole else {}, self._seen)
+        return self._look.needs(found, _bound(found, values[:split], named) if is_whole else {})
+
+    def _set_aside(self, called: Any, values: list[Any]) -> None:
+        """Note the user's functions that a call may run though it is of no function of the user's: what is wrapped, how a class
+        begins its objects, what a layer does, functions among the arguments.
+        """
+        from graphad.autograph.call import may_convert
+
+        own = [getattr(called, name, None) for name in ("__wrapped__", "__init__")]
+        own += [getattr(type(x), "call", None) for x in values[:1]]
+        for f in (*own, *values):
+            while isinstance(f, partial):
+                f = f.func
+            if isinstance(f, MethodType):
+                f = f.__func__
+            if isinstance(f, FunctionType) and may_convert(f):
+                self._look.aside.append(f)
 
 
 def _kind(value: object) -> str | None:
