@@ -70,8 +70,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     is_operator = (
         method == "__call__"
         and ufunc in _OPERATORS
-        and "out" not in plain
-        and not isinstance(inputs[0], VALUES)
+        and not plain
+        and isinstance(inputs[0], np.ndarray | np.generic)
     )
     if not is_operator and _is_numpys([inputs, kwargs]):
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
@@ -259,14 +259,18 @@ def _is_numpys(args: Sequence[Any]) -> bool:
 
 def _on_arrays(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What NumPy's function makes of the values, in arrays that may be written to."""
-    return _own(function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()}))
+    result = function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+    return _own(result, [list(args), kwargs])
 
 
-def _own(result: Any) -> Any:
-    """The result with copies in the place of views into a tensor, whose values do not change."""
+def _own(result: Any, given: Sequence[Any]) -> Any:
+    """The result with copies in the place of views, which may be of a tensor, whose values do not change. An array that was given,
+    as `out`, is the result itself."""
     if type(result) is np.ndarray:
-        return result if result.flags.owndata else result.copy()
-    return type(result)(map(_own, result)) if type(result) in (tuple, list) else result
+        if result.flags.owndata and result.flags.writeable:
+            return result
+        return result if any(result is x for x in flatten(given)[0]) else result.copy()
+    return type(result)([_own(x, given) for x in result]) if type(result) in (tuple, list) else result
 
 
 def _refused(name: str, lacking: str, args: Sequence[Any]) -> ArgumentTypeError:
