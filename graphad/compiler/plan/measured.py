@@ -112,10 +112,13 @@ def _require_sum(
     changes: Mapping[str, Mapping[tuple[tuple[Any, ...], int], int]],
 ) -> None:
     """Raise where sizes together change a word by another number than the sum of what each does, as products of them do."""
-    names = [name for name, found in changes.items() if found]
+    names = list(changes)
     if len(names) < 2:
         return
-    for first in (1, 2):  # the second with other steps, so that products of several signs do not cancel in both
+    for first in (
+        1,
+        2,
+    ):  # the second with other steps, so that products of several signs do not cancel in both
         steps = {name: min(first + k * first, numbers[name] - 1) for k, name in enumerate(names)}
         others = {**numbers, **{name: numbers[name] - step for name, step in steps.items()}}
         want: dict[tuple[tuple[Any, ...], int], int] = {}
