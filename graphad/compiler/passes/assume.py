@@ -113,6 +113,8 @@ class _Assuming(Specialiser):
         self._read = 0
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        if op.refers and self._knows_some(op, inputs):
+            return super().process(op, inputs)  # which binds it with these numbers
         if self._rooms is not None:
             if op.op_class is WhereIndices:
                 op, inputs = _masking(op, inputs)
@@ -135,6 +137,11 @@ class _Assuming(Specialiser):
             if likely is not op:
                 op = self._apart(likely, inputs)
         return super().process(op, inputs)
+
+    def _knows_some(self, op: Any, inputs: Sequence[Any]) -> bool:
+        """Whether there are numbers or sizes to put into an op that refers to inputs."""
+        known = any(self.known_values(x) is not None for x in op.split(inputs)[1])
+        return known and all(is_definite(x.dims) for x in inputs)
 
     def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
         self._shared = {}  # each has ops of its own

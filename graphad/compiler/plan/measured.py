@@ -96,12 +96,37 @@ def patched(make: Callable[[Mapping[str, int]], list[Row]], numbers: Mapping[str
     rows = make(numbers)
     finders = dict(_finders(rows, ()))
     changes = {name: _changes(make, rows, numbers, name) for name in numbers if is_run_time(name)}
+    _require_sum(make, rows, numbers, changes)
     for name, found in changes.items():
         if name in finders:
             rows = _with_patches(rows, finders[name], found)
         elif found:
             raise _no_plan(name)
     return rows
+
+
+def _require_sum(
+    make: Callable[[Mapping[str, int]], list[Row]],
+    rows: Sequence[Row],
+    numbers: Mapping[str, int],
+    changes: Mapping[str, Mapping[tuple[tuple[Any, ...], int], int]],
+) -> None:
+    """Raise where sizes together change a word by another number than the sum of what each does, as products of them do."""
+    names = list(changes)
+    if len(names) < 2:
+        return
+    for first in (
+        1,
+        2,
+    ):  # the second with other steps, so that products of several signs do not cancel in both
+        steps = {name: min(first + k * first, numbers[name] - 1) for k, name in enumerate(names)}
+        others = {**numbers, **{name: numbers[name] - step for name, step in steps.items()}}
+        want: dict[tuple[tuple[Any, ...], int], int] = {}
+        for name, step in steps.items():
+            for place, slope in changes[name].items():
+                want[place] = want.get(place, 0) - slope * step
+        if dict(_differences(rows, make(others), ())) != {place: n for place, n in want.items() if n}:
+            raise _no_plan(", ".join(names))
 
 
 def _finders(rows: Sequence[Row], path: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:

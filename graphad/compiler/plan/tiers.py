@@ -72,7 +72,7 @@ class Compilation:
         self.compiled = 0
         self.assumes = False
         self._source = source
-        self._measures = measures and self.backend.has_measures
+        self._measures = measures
         self.cannot_measure = False
         self._lock = forks.lock()
         self._awaited = False
@@ -182,8 +182,10 @@ class Compilation:
         from graphad.compiler.passes.assume import assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
 
-        for measures in (True, False) if self._measures else (False,):
-            found = None if self._source is None else assumed(self._source, measures)
+        if self._source is None:
+            return None
+        for measures in (True, False) if self._measures and self.backend.has_measures else (False,):
+            found = assumed(self._source, measures)
             if found is None or (measures and not found.rooms):
                 continue
             graph = optimise(found.graph, self.options, self.literals)

@@ -223,6 +223,64 @@ def test_where_words_depend_on_a_size_in_another_way_numpy_computes() -> None:
     assert in_python(f, tf.constant(X), tf.constant(5))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_words_that_two_sizes_change_together(dtype: Any) -> None:
+    """The number of all elements of [n, m] is a product of sizes, in which each alone is found evenly."""
+    x = X.astype(dtype)
+    f = tf.function(lambda x, n, m: tf.reduce_sum(tf.tanh(x[:n, :m])), jit_compile=True)
+    g = tf.function(lambda x, n, m: tf.reshape(x[:n, m:] * 2, [-1]) + 1, jit_compile=True)
+    for n, m in ((2, 4), (12, 4), (5, 2), (0, 3), (7, 3), (3, 0), (12, 1)):
+        agrees(f, lambda x, n, m: np.sum(np.tanh(x[:n, :m])), x, n, m)
+        agrees(g, lambda x, n, m: (x[:n, m:] * 2).reshape(-1) + 1, x, n, m)
+
+
+def test_a_product_of_two_sizes_is_refused() -> None:
+    from graphad.compiler.rows import MEASURED, Row
+
+    finders = [Row(1, [0] * MEASURED, finds=name) for name in ("~0", "~1")]
+
+    def rows(*terms: Callable[[int, int], int]) -> Callable[[Any], list[Row]]:
+        return lambda numbers: [*finders, Row(2, [term(numbers["~0"], numbers["~1"]) for term in terms])]
+
+    numbers = {"~0": 20, "~1": 11}
+    found = measured.patched(rows(lambda n, m: 3 * n + 5 * m, lambda n, m: m), numbers)
+    assert [list(row.words[MEASURED:]) for row in found[:2]] == [[0, 3], [0, 5, 0, 1]]
+    for term in (lambda n, m: n * m, lambda n, m: 7 - n * m, lambda n, m: n + m * (n - 20)):
+        with pytest.raises(UnavailableError, match="in no simple way"):
+            measured.patched(rows(term), numbers)
+
+
+def test_gradient_of_a_slice_of_a_slice() -> None:
+    """The shape of the outer one is an input of its derivative, whose size is a symbol."""
+
+    def f(x: Any, n: Any, m: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(x[n:][m:] ** 2) + tf.reduce_sum(x[n : n + 5][m : m + 3] ** 3)
+        return tape.gradient(loss, x)
+
+    def want(x: Any, n: int, m: int) -> Any:
+        out = np.zeros_like(x)
+        out[n:][m:] += 2 * x[n:][m:]
+        out[n : n + 5][m : m + 3] += 3 * x[n : n + 5][m : m + 3] ** 2
+        return out
+
+    compiled = tf.function(f, jit_compile=True)
+    for n, m in ((3, 2), (0, 0), (9, 1), (12, 3), (4, 4), (2, 11), (7, 3)):
+        agrees(compiled, want, X, n, m)
+
+
+def test_no_backend_is_looked_up_before_kernels_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its import takes longer than all else of a first call, which goes on while another thread has it."""
+    from graphad.compiler.plan.tiers import Compilation
+
+    graph = tf.function(lambda x: x + 1).get_concrete_function(tf.constant(X)).graph
+    with monkeypatch.context() as patch:
+        patch.setattr(Compilation, "backend", property(lambda _: pytest.fail("a backend was looked up")))
+        made = Compilation(graph, frozenset())
+    assert made.backend.has_measures
+
+
 def test_threads_find_sizes_of_their_own() -> None:
     f = tf.function(lambda x, m: tf.boolean_mask(x, m) * 2, jit_compile=True)
     f(tf.constant(X), X[:, 0] > 0)
