@@ -264,8 +264,8 @@ def _on_arrays(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[s
 
 
 def _own(result: Any, given: Sequence[Any]) -> Any:
-    """The result with copies in the place of views, which may be of a tensor, whose values do not change. An array that was given,
-    as `out`, is the result itself."""
+    """The result with copies in the place of views, which may be of a tensor, whose values do not change. An array that was
+    given, as `out`, is the result itself."""
     if type(result) is np.ndarray:
         if result.flags.owndata and result.flags.writeable:
             return result

@@ -12,12 +12,13 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
 from graphad.ops.numpy import products, reductions, shapes
-from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 
 class EigResult(NamedTuple):
@@ -407,7 +408,10 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
         raise InvalidArgumentError(
             f"matrix_power: a has shape {a.shape}; square matrices [..., n, n] are needed."
         )
-    n = by_numpy("matrix_power", operator.index, n)
+    try:
+        n = operator.index(n)
+    except TypeError as cause:
+        refuse(cause, "matrix_power", "n", n, "an integer is needed")
     if n < 0:
         a, n = inv(a), -n
     last = dims[-1]
