@@ -155,6 +155,12 @@ class Arguments:
         return [found[i] for i in range(len(found))]
 
 
+def _of_ufunc(function: np.ufunc) -> inspect.Signature:
+    """The operands of one of NumPy's ufuncs, without its options, which are not for tensors."""
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(f"x{k}", kind) for k in range(1, function.nin + 1)])
+
+
 class Signature:
     """The parameters of a Python function and its input signature.
 
@@ -172,7 +178,7 @@ class Signature:
     ) -> None:
         self.name = getattr(function, "__name__", type(function).__name__)
         try:
-            signature = inspect.signature(function)
+            signature = _of_ufunc(function) if isinstance(function, np.ufunc) else inspect.signature(function)
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [

@@ -9,7 +9,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.registered import made_again, serialized
+from graphad.core.registered import get_registered_object, made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
 from graphad.ops.array import ones_like, sort, split, stop_gradient, zeros_like
@@ -510,7 +510,7 @@ def get(identifier: Callable[..., Any] | str | Mapping[str, Any] | None) -> Call
         return identifier
     if isinstance(identifier, Mapping):
         return deserialize(identifier)  # type: ignore[no-any-return]
-    found = _BY_NAME.get(identifier)
+    found = get_registered_object(identifier, None, _BY_NAME)
     if found is None:
         raise InvalidArgumentError(
             f"activation: there is none called {identifier!r}; there are {', '.join(_BY_NAME)}."

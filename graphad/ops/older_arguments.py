@@ -15,7 +15,7 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math, nn
 from graphad.ops.linalg import norms
-from graphad.ops.sparse.tensor import SparseTensor
+from graphad.ops.sparse.tensor import SparseTensor, SparseTensorValue
 from graphad.ops.state import checks
 
 # -- arrays ------------------------------------------------------------------------------------------------------------------
@@ -52,9 +52,14 @@ def convert_to_tensor_or_indexed_slices(
 
 
 def convert_to_tensor_or_sparse_tensor(
-    value: TensorLike | SparseTensor, dtype: DTypeLike | None = None, name: str | None = None
+    value: TensorLike | SparseTensor | SparseTensorValue,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor | SparseTensor:
-    """As `graphad.convert_to_tensor`, but a `SparseTensor` stays what it is, and must be of `dtype` if it is given."""
+    """As `graphad.convert_to_tensor`, but a `SparseTensor` stays what it is, and must be of `dtype` if it is given; a
+    `SparseTensorValue` becomes one."""
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
     kept: Tensor | SparseTensor = _kept("convert_to_tensor_or_sparse_tensor", SparseTensor, value, dtype)
     return kept
 

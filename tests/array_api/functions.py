@@ -1,4 +1,5 @@
-"""Write docs/numpy-functions.md: what becomes of each of NumPy's functions when it is called on a tensor."""
+"""Write docs/numpy-functions.md: what becomes of each of NumPy's functions when it is called on a tensor that a tape follows, and
+when on one that nothing follows."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def dispatched(space: Any) -> dict[str, Any]:
 
 
 def kinds() -> dict[str, list[str]]:
-    """The names of functions by what becomes of them: recorded, only looking, or on plain arrays."""
-    found: dict[str, list[str]] = {"recorded": [], "looking": [], "plain": []}
+    """The names of functions by what becomes of them where a derivative is recorded: recorded, only looking, or refused."""
+    found: dict[str, list[str]] = {"recorded": [], "looking": [], "refused": []}
     for place, space in SPACES.items():
         for name in dispatched(space):
             shown = f"{place}.{name}".removeprefix("numpy.")
@@ -37,23 +38,29 @@ def kinds() -> dict[str, list[str]]:
             elif name in numpy_protocols._NAMES[place]:
                 found["recorded"].append(shown)
             else:
-                found["plain"].append(shown)
+                found["refused"].append(shown)
     return found
 
 
 def page() -> str:
     found = kinds()
-    recorded, looking, plain = map(len, found.values())
+    recorded, looking, refused = map(len, found.values())
+    operators = sorted(ufunc.__name__ for ufunc in numpy_protocols._OPERATORS)
     parts = [
         "# NumPy's functions on tensors",
         f"Written by `python -m tests.array_api.functions` with NumPy {np.__version__}. "
-        f"Of {recorded + looking + plain} functions {recorded} are recorded, {looking} only look at values, and {plain} run on "
-        "plain arrays, or are refused where a derivative would be lost.",
+        "Where no tape, accumulator or transform follows any of the tensors in a call, and their values are known, on the CPU, "
+        "NumPy's own function computes, and its result is an array (a tuple of arrays, a number), which may be written to: "
+        "that changes no tensor. Where one is followed, in a traced function or in a vectorized one, of "
+        f"{recorded + looking + refused} functions {recorded} are recorded and give tensors, {looking} only look at values, and "
+        f"{refused} are refused, since a derivative would be lost. What is listed here holds for such calls.",
+        "By the ufuncs of operators Python computes `array + t`, so that these give tensors wherever their first operand is an "
+        "array, and there are no options: " + " ".join(f"`{name}`" for name in operators) + ".",
     ]
     for kind, title in (
         ("recorded", "Recorded: differentiated and traced"),
         ("looking", "Only looking at values"),
-        ("plain", "On plain arrays, or refused"),
+        ("refused", "Refused: on plain arrays only"),
     ):
         parts += [f"## {title}", " ".join(f"`{name}`" for name in found[kind])]
     parts += [

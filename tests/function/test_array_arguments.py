@@ -206,3 +206,14 @@ def test_classes_and_byte_strings_are_still_python_values() -> None:
     assert int(f(np.ndarray, b"abc")) == 4
     assert int(f(Exporter, b"abcd")) == 4
     assert f.experimental_get_tracing_count() == 2
+
+
+def test_a_ufunc_is_a_function() -> None:
+    x = tf.constant([1.0, 4.0, 9.0])
+    np.testing.assert_array_equal(tf.function(np.sqrt)(x), [1.0, 2.0, 3.0])
+    add = tf.function(np.add)
+    np.testing.assert_array_equal(add(x, x), 2.0 * x)
+    np.testing.assert_array_equal(tf.function(np.divmod)(x, tf.constant(2.0))[1], [1.0, 0.0, 1.0])
+    np.testing.assert_allclose(tf.grad(lambda x: tf.reduce_sum(tf.function(np.sqrt)(x)))(x), 0.5 / np.sqrt(x))
+    with pytest.raises(TypeError):
+        add(x)

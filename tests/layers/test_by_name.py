@@ -142,3 +142,20 @@ def test_predictions_may_be_sorted_numbers_of_classes() -> None:
     np.testing.assert_array_equal(function(labels, ids, k=3, from_sorted_ids=True), [1.0, 1.0])
     metric = K.metrics.SparseTopKCategoricalAccuracy(k=2, from_sorted_ids=True)
     assert float(metric(labels, ids)) == 0.5 and metric.get_config()["from_sorted_ids"] is True
+
+
+def test_custom_objects_are_found_by_their_names() -> None:
+    known = tf.keras.utils.get_custom_objects()
+    assert known is tf.keras.utils.get_custom_objects()
+
+    def threefold(x: Any) -> Any:
+        return 3.0 * x
+
+    known["threefold"] = threefold
+    try:
+        assert tf.keras.utils.get_registered_object("threefold") is threefold
+        assert tf.keras.activations.get("threefold") is threefold
+        layer = tf.keras.layers.Dense(1, activation="threefold", kernel_initializer="ones")
+        assert float(layer(tf.ones([1, 2]))[0, 0]) == 6.0
+    finally:
+        del known["threefold"]

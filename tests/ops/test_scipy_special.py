@@ -22,8 +22,11 @@ def operands(name, dtype=np.float64):
 
 
 def recorded(function, *xs):
-    """The tensors of a call in a traced function, where none is an array."""
-    return tf.function(lambda *given: function(*given))(*xs)
+    """The function of constants that a tape watches."""
+    with tf.GradientTape() as tape:
+        xs = [tf.constant(x) for x in xs]
+        tape.watch([x for x in xs if x.dtype.is_floating])
+        return function(*xs)
 
 
 def first(y):
@@ -36,7 +39,7 @@ def test_a_row_gives_a_tensor_of_scipys_values(name, dtype):
     function, xs = getattr(special, name), operands(name, dtype)
     # In float32 SciPy's betainc loses a hundred units in the last place.
     given = [x.astype(np.float64) for x in xs] if name == "betainc" else xs
-    found, expected = recorded(function, *map(tf.constant, xs)), function(*given)
+    found, expected = recorded(function, *xs), function(*given)
     pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
     for y, z in pairs:
         assert isinstance(y, tf.Tensor)
@@ -64,7 +67,7 @@ def test_composed_rows_have_scipys_values_at_the_edges(name):
     function = getattr(special, name)
     xs = [EDGES] if function.nin == 1 else np.meshgrid(EDGES, EDGES)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(function(*map(tf.constant, xs)), function(*xs), rtol=1e-14)
+        np.testing.assert_allclose(recorded(function, *xs), function(*xs), rtol=1e-14)
 
 
 def test_second_derivatives_at_the_seams():
@@ -74,12 +77,18 @@ def test_second_derivatives_at_the_seams():
 
 
 def test_integers_become_float64_and_arrays_adopt_the_dtype():
-    assert recorded(special.erf, tf.constant([1, 2])).dtype is tf.float64
-    assert recorded(lambda x: special.xlogy(np.float64(2), x), tf.constant([1.0, 2.0])).dtype is tf.float32
-    assert (
-        recorded(lambda x, y: special.betainc(x, 3.0, y), tf.constant([2]), tf.constant([0.5])).dtype
-        is tf.float32
-    )
+    assert tf.function(special.erf)(tf.constant([1, 2])).dtype is tf.float64
+    half = np.float32([0.5])
+    assert recorded(lambda x: special.xlogy(np.float64(2), x), half).dtype is tf.float32
+    assert recorded(lambda x: special.betainc(tf.constant([2]), 3.0, x), half).dtype is tf.float32
+
+
+def test_scipy_computes_arrays_where_nothing_follows():
+    for call in (special.erf, lambda x: special.xlogy(2.0, x), lambda x: special.fresnel(x)[0]):
+        x = np.float32([0.5, 1.5])
+        wanted, found = call(x), call(tf.constant(x))
+        assert type(found) is np.ndarray and found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_what_has_no_op_is_refused_by_scipys_name_where_a_derivative_is_recorded():
@@ -116,10 +125,10 @@ def test_the_slope_of_erfcx_keeps_its_digits_where_it_is_a_difference_of_equal_n
 
 def test_beta_has_its_digits_in_and_beyond_the_range_of_gamma() -> None:
     a, b = np.array([0.5, 200.0, 1e-60, -0.5, 3.0, 160.0]), np.array([0.5, 100.0, 2.0, 0.3, 200.0, 1e-3])
-    np.testing.assert_allclose(special.beta(tf.constant(a), tf.constant(b)), special.beta(a, b), rtol=1e-13)
-    np.testing.assert_allclose(special.beta(tf.constant(a), 0.5), special.beta(a, 0.5), rtol=1e-13)
+    np.testing.assert_allclose(recorded(special.beta, a, b), special.beta(a, b), rtol=1e-13)
+    np.testing.assert_allclose(recorded(lambda a: special.beta(a, 0.5), a), special.beta(a, 0.5), rtol=1e-13)
     np.testing.assert_allclose(
-        special.betaln(tf.constant(a[:3]), tf.constant(b[:3])), special.betaln(a[:3], b[:3]), rtol=1e-13
+        recorded(special.betaln, a[:3], b[:3]), special.betaln(a[:3], b[:3]), rtol=1e-13
     )
 
 
@@ -155,14 +164,12 @@ def test_divergences_are_finite_where_their_quotient_is_not() -> None:
     x, y = np.meshgrid([0.0, 1e-320, 1e-10, 1.0, 1e300, np.inf], [0.0, 1e-320, 1e-300, 1.0, 1e308, np.inf])
     with np.errstate(all="ignore"):
         wanted = special.rel_entr(x, y)
-        np.testing.assert_allclose(
-            recorded(special.rel_entr, tf.constant(x), tf.constant(y)), wanted, rtol=1e-13
-        )
+        np.testing.assert_allclose(recorded(special.rel_entr, x, y), wanted, rtol=1e-13)
         is_infinite = (x > 0) & (y == 0)
         wanted = np.where(
             is_infinite, np.inf, wanted - x + y
         )  # SciPy's kl_div overflows where its rel_entr does not
-    np.testing.assert_allclose(recorded(special.kl_div, tf.constant(x), tf.constant(y)), wanted, rtol=1e-13)
+    np.testing.assert_allclose(recorded(special.kl_div, x, y), wanted, rtol=1e-13)
     slopes = tf.grad(special.rel_entr, (0, 1))(tf.constant(1.0, tf.float64), tf.constant(1e-310, tf.float64))
     np.testing.assert_allclose(slopes[0], 1 - np.log(1e-310), rtol=1e-13)
     assert slopes[1].numpy() == -np.inf
@@ -170,5 +177,24 @@ def test_divergences_are_finite_where_their_quotient_is_not() -> None:
 
 def test_psi_at_zero_is_the_limit_from_the_side_of_its_sign() -> None:
     x = np.array([0.0, -0.0, 1.0, -1.0])
-    np.testing.assert_array_equal(recorded(special.psi, tf.constant(x)), special.psi(x))
+    np.testing.assert_array_equal(recorded(special.psi, x), special.psi(x))
     assert np.isinf(tf.grad(lambda z: tf.reduce_sum(special.psi(z)))(tf.constant(x[:2]))).all()
+
+
+_BETAS = np.r_[-5.0:5.0, -0.0, -2.5:3.0, -200.0, -200.5, -201.5, 60.0]
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln"])
+def test_beta_is_that_of_scipy_at_the_poles_of_gamma(name: str) -> None:
+    a, b = (z.ravel() for z in np.meshgrid(_BETAS, _BETAS))
+    ufunc = getattr(special, name)
+    wanted = ufunc(a, b)
+    for call in (lambda a, b: ufunc(a, b), tf.function(lambda a, b: ufunc(a, b))):
+        with tf.GradientTape() as tape:
+            x = tf.constant(a)
+            tape.watch(x)
+            found = call(x, b)
+        np.testing.assert_allclose(found, wanted, rtol=2e-11, atol=1e-13)
+    x = tf.constant([-2.0, -3.0])  # 1 / a, and 1 / (a (a + 1))
+    slope = tf.grad(lambda x: tf.reduce_sum(special.beta(x, np.array([1.0, 2.0]))))(x)
+    np.testing.assert_allclose(slope, [-0.25, 5.0 / 36.0], rtol=1e-6)

@@ -437,6 +437,7 @@ from graphad.ops.older_tensors import sparse_reduce_max_sparse as sparse_reduce_
 from graphad.ops.older_tensors import sparse_reduce_sum as sparse_reduce_sum
 from graphad.ops.older_tensors import sparse_reduce_sum_sparse as sparse_reduce_sum_sparse
 from graphad.ops.random.generator import set_seed
+from graphad.ops.sparse.tensor import SparseTensorValue as SparseTensorValue
 from graphad.optimizers.older import reset_default_graph as reset_default_graph
 from graphad.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
 from graphad.quantization import (

@@ -75,21 +75,71 @@ def _log_ndtr(x: Tensor) -> Any:
 
 def _beta(a: Tensor, b: Tensor) -> Any:
     """By gamma functions where they are in range, which keeps all digits; beyond, by logarithms."""
+    zero = cast_to(0, a.dtype)
+    x, y, is_pole, sign = _reflected(a, b)
+    found = sign * _beta_of(x, math.where(is_pole, cast_to(1, a.dtype), y))
+    is_negative = math.logical_and(_is_pole(y), math.less(sign, zero))
+    pole = math.where(is_negative, cast_to(-np.inf, a.dtype), cast_to(np.inf, a.dtype))
+    return math.where(is_pole, pole, found)
+
+
+def _is_pole(x: Tensor) -> Any:
+    """Where the gamma function has a pole."""
+    return math.logical_and(math.less_equal(x, cast_to(0, x.dtype)), math.equal(x, math.floor(x)))
+
+
+def _sign_of_gamma(x: Tensor) -> Any:
+    """-1 where the gamma function is negative, else 1; no matter what at its poles."""
+    one, two = cast_to(1, x.dtype), cast_to(2, x.dtype)
+    is_odd = math.equal(math.floormod(math.floor(x), two), one)
+    return math.where(math.logical_and(math.less(x, cast_to(0, x.dtype)), is_odd), -one, one)
+
+
+def _reflected(a: Tensor, b: Tensor) -> tuple[Any, Any, Any, Any]:
+    """Operands of the beta function without poles of the gamma function that cancel.
+
+    For an integer b, B(a, b) = (-1)^b B(1 - a - b, b): finite at a pole in a if 1 - a - b > 0.
+
+    Returns: The operands, 1 in place of poles; where the function is infinite, its sign is then that of a; the sign of the rest.
+    """
+    zero, one, two = (cast_to(number, a.dtype) for number in (0, 1, 2))
+    a, b = a + array.zeros_like(b), b + array.zeros_like(a)
+    first = _is_pole(a)
+    second = math.logical_and(_is_pole(b), math.logical_not(first))
+    is_any = math.logical_or(first, second)
+    x, y = math.where(second, b, a), math.where(second, a, b)
+    z = one - x - y
+    turns = math.logical_and(math.logical_and(is_any, math.equal(y, math.floor(y))), math.greater(z, zero))
+    is_odd = math.equal(math.floormod(y, two), one)
+    sign = math.where(math.logical_and(turns, is_odd), -one, one)
+    is_finite = math.logical_and(turns, math.greater(y, zero))
+    is_pole = math.logical_and(is_any, math.logical_not(is_finite))
+    return math.where(is_pole, one, math.where(turns, z, x)), y, is_pole, sign
+
+
+def _beta_of(a: Tensor, b: Tensor) -> Any:
     one = cast_to(1, a.dtype)
     low, high = (cast_to(number, a.dtype) for number in ((1e-40, 150) if a.dtype.size == 8 else (1e-7, 30)))
     x, y = a + array.zeros_like(b), b + array.zeros_like(a)
     first, second, both = math.abs(x), math.abs(y), math.abs(x + y)
     fits = math.logical_and(
         math.less(math.maximum(math.maximum(first, second), both), high),
-        math.greater(math.minimum(first, second), low),
+        math.logical_and(math.greater(math.minimum(first, second), low), math.logical_not(_is_pole(x + y))),
     )
     inner = [math.where(fits, z, one) for z in (x, y)]
     outer = [math.where(fits, one, z) for z in (x, y)]
     found = bessel.gamma(inner[0]) * bessel.gamma(inner[1]) / bessel.gamma(inner[0] + inner[1])
-    return math.where(fits, found, math.exp(_betaln(*outer)))
+    sign = _sign_of_gamma(outer[0]) * _sign_of_gamma(outer[1]) * _sign_of_gamma(outer[0] + outer[1])
+    return math.where(fits, found, sign * math.exp(_betaln_of(*outer)))
 
 
 def _betaln(a: Tensor, b: Tensor) -> Any:
+    x, y, is_pole, _ = _reflected(a, b)
+    one = cast_to(1, a.dtype)
+    return math.where(is_pole, cast_to(np.inf, a.dtype), _betaln_of(x, math.where(is_pole, one, y)))
+
+
+def _betaln_of(a: Tensor, b: Tensor) -> Any:
     return math.lbeta(array.stack([a + array.zeros_like(b), b + array.zeros_like(a)], -1))
 
 

@@ -26,6 +26,7 @@ from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.special import erfc
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import check_algorithm
+from graphad.ops.random.draw import lift_seed
 from graphad.ops.random.gammas import DrawGamma
 from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
 from graphad.ops.random.samples import counts_of
@@ -123,7 +124,7 @@ def stateless_gamma(
       Mnih, Implicit reparameterization gradients, 2018.
     """
     alpha, beta = _of_gamma("random.stateless_gamma", alpha, beta, dtype)
-    return _gamma("random.stateless_gamma", lift(seed), shape, alpha, beta)
+    return _gamma("random.stateless_gamma", lift_seed(seed), shape, alpha, beta)
 
 
 @blaming
@@ -169,7 +170,7 @@ def stateless_poisson(
     Source: Hoermann, The transformed rejection method for generating Poisson random variables, 1993.
     """
     return counts_of(
-        "random.stateless_poisson", "poisson", lift(seed), shape, [cast(lift(lam), _WIDE)], dtype
+        "random.stateless_poisson", "poisson", lift_seed(seed), shape, [cast(lift(lam), _WIDE)], dtype
     )
 
 
@@ -194,7 +195,9 @@ def stateless_binomial(
     Source: Kachitvichyanukul and Schmeiser, Binomial random variate generation, 1988.
     """
     parameters = [cast(lift(counts), _WIDE), cast(lift(probs), _WIDE)]
-    return counts_of("random.stateless_binomial", "binomial", lift(seed), shape, parameters, output_dtype)
+    return counts_of(
+        "random.stateless_binomial", "binomial", lift_seed(seed), shape, parameters, output_dtype
+    )
 
 
 def stateless_parameterized_truncated_normal(
@@ -247,7 +250,7 @@ def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") ->
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.split", alg)
-    key = lift(seed)
+    key = lift_seed(seed)
     return stateless_uniform(stack([cast(lift(num), dtypes.int32), lift(2)]), key, None, None, key.dtype)
 
 
@@ -264,7 +267,7 @@ def fold_in(seed: TensorLike, data: TensorLike, alg: object = "auto_select") -> 
     """
     check_algorithm("random.fold_in", alg)
     number = lift(data)
-    return stack([stateless_uniform([], lift(seed), None, None, number.dtype), number])
+    return stack([stateless_uniform([], lift_seed(seed), None, None, number.dtype), number])
 
 
 def create_rng_state(seed: int, alg: object) -> np.ndarray:
@@ -299,7 +302,7 @@ def stateless_shuffle(
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.experimental.stateless_shuffle", alg)
-    return shuffled(lift(seed), value)
+    return shuffled(lift_seed(seed), value)
 
 
 __all__ = [

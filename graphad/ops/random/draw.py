@@ -18,8 +18,10 @@ from graphad.core.annotations import (
     Ranked,
     RowAxes,
     RowAxis,
+    TensorLike,
 )
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
@@ -111,6 +113,14 @@ def _require_state(op: str, state: TensorSpec, *values: TensorSpec) -> None:
         raise InvalidArgumentError(f"{op}: {state} is not the state of a generator, which is two int64.")
     for value in values:
         require_assignable(op, state, value)
+
+
+def lift_seed(seed: TensorLike) -> Tensor:
+    """A seed of a function named stateless_* as a tensor; other integers of NumPy than int32 and int64 become int64, with the
+    same bits."""
+    if isinstance(seed, np.ndarray) and seed.dtype.kind in "iu" and seed.dtype not in (np.int32, np.int64):
+        seed = seed.astype(np.int64)
+    return lift(seed)
 
 
 def require_key(key: TensorSpec) -> None:

@@ -31,7 +31,7 @@ from graphad.ops.array.sorting import ArgSort
 from graphad.ops.math.cast import cast
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import Algorithm, check_algorithm
-from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw, RandomKey
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw, RandomKey, lift_seed
 from graphad.ops.random.samples import counts_of
 from graphad.ops.random.state import State, made
 from graphad.ops.state.variables import READ
@@ -508,7 +508,7 @@ def stateless_normal(
       np.True_
     """
     check_algorithm("random.stateless_normal", alg)
-    return _normal("normal", lift(seed), shape, mean, stddev, dtype)
+    return _normal("normal", lift_seed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_truncated_normal(
@@ -535,7 +535,7 @@ def stateless_truncated_normal(
       normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
     """
     check_algorithm("random.stateless_truncated_normal", alg)
-    return _normal("truncated_normal", lift(seed), shape, mean, stddev, dtype)
+    return _normal("truncated_normal", lift_seed(seed), shape, mean, stddev, dtype)
 
 
 def stateless_uniform(
@@ -562,7 +562,7 @@ def stateless_uniform(
     Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
     check_algorithm("random.stateless_uniform", alg)
-    return _uniform(lift(seed), shape, minval, maxval, dtype)
+    return _uniform(lift_seed(seed), shape, minval, maxval, dtype)
 
 
 __all__ = [

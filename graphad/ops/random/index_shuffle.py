@@ -14,7 +14,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
-from graphad.core.convert import lift, lift_pair
+from graphad.core.convert import lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.schema import IntegerSpec, between, declare
@@ -24,6 +24,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import concat
 from graphad.ops.array.support import all_stacked
+from graphad.ops.random.draw import lift_seed
 from graphad.ops.rules import same_dtype
 
 _MIX = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))  # the finaliser of MurmurHash3
@@ -151,7 +152,7 @@ def random_index_shuffle(
     number, largest = lift_pair("random_index_shuffle", index, max_index)
     if not isinstance(rounds, int) or rounds < 4:
         raise InvalidArgumentError(f"random_index_shuffle: rounds is {rounds!r}; at least 4 are needed.")
-    return bind(IndexShuffle(rounds), number, lift(seed), largest)
+    return bind(IndexShuffle(rounds), number, lift_seed(seed), largest)
 
 
 def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) -> Tensor:
@@ -167,7 +168,7 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
     Source: Black and Rogaway, Ciphers with arbitrary finite domains, 2002: a Feistel network with cycle walking; rounds
       mix as MurmurHash3.
     """
-    key = lift(seed)
+    key = lift_seed(seed)
     if key.dims is not None and key.dims and key.dims[-1] == 2:
         key = concat([key, zeros_like(key[..., :1])], -1)
     return random_index_shuffle(index, key, max_index)

@@ -20,6 +20,7 @@ from graphad.core.shapes import TensorShape
 from graphad.core.spec import HandleSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.random.draw import SET_STATE
+from graphad.ops.state.variables import READ
 
 
 class State(Handle):
@@ -51,6 +52,12 @@ class State(Handle):
     def numpy(self) -> np.ndarray:
         """A copy of the current state; `Generator.from_state` and `Generator.reset` accept it."""
         return np.array(self.data)
+
+    def read_value(self) -> Tensor:
+        """The state now, as a tensor."""
+        return bind(READ, self)
+
+    value = read_value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.data, dtype)

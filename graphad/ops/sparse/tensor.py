@@ -7,7 +7,7 @@ are those of its values; the gradient by a sparse tensor is a sparse tensor with
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.convert import lift, lift_like
@@ -33,6 +33,20 @@ from graphad.ops.array.sizes import partly_known
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+
+
+class SparseTensorValue(NamedTuple):
+    """The three parts of a sparse tensor, as arrays or lists, which `SparseTensor.from_value` takes.
+
+    Attributes:
+      indices: Where the values are: integers [count, rank].
+      values: The values: [count].
+      dense_shape: The shape: integers [rank].
+    """
+
+    indices: Any
+    values: Any
+    dense_shape: Any
 
 
 class SparseTensor(Sparse):
@@ -89,7 +103,7 @@ class SparseTensor(Sparse):
         return made
 
     @classmethod
-    def from_value(cls, sparse_tensor_value: SparseTensor) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
         """A SparseTensor made of any object with `indices`, `values` and `dense_shape`."""
         if not all(hasattr(sparse_tensor_value, word) for word in ("indices", "values", "dense_shape")):
             raise ArgumentTypeError(

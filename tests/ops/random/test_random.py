@@ -193,3 +193,39 @@ def test_a_generator_is_not_split_in_a_traced_function():
         RuntimeError, match=r"Generator\.split: new generators are made outside of traced functions"
     ):
         tf.function(lambda: one.split(2)[0].normal([]))()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.uint64])
+def test_arrays_of_other_integers_are_seeds_as_in_tensorflow(dtype: Any) -> None:
+    for draw in (
+        lambda seed: tf.random.stateless_uniform([3], seed),
+        lambda seed: tf.random.stateless_normal([3], seed),
+        lambda seed: tf.random.stateless_gamma([3], seed, 2.0),
+        lambda seed: tf.random.fold_in(seed, 5),
+        lambda seed: tf.random.experimental.stateless_shuffle(tf.range(9), seed),
+    ):
+        np.testing.assert_array_equal(draw(np.array([1, 200], dtype)), draw(np.array([1, 200])))
+    large = np.array([2**63 + 5, 2], np.uint64)
+    np.testing.assert_array_equal(
+        tf.random.stateless_uniform([3], large), tf.random.stateless_uniform([3], large.view(np.int64))
+    )
+
+
+def test_the_state_of_a_generator_is_read_as_a_tensor() -> None:
+    made = tf.random.Generator.from_seed(5)
+    before = made.state.read_value()
+    assert isinstance(before, tf.Tensor)
+    first = made.normal([2])
+    assert np.any(made.state.value() != before)
+
+    @tf.function
+    def drawn() -> Any:
+        made.reset(before)
+        start = made.state.read_value()
+        return start, made.normal([2]), made.state.read_value()
+
+    start, again, after = drawn()
+    np.testing.assert_array_equal(start, before)
+    np.testing.assert_array_equal(again, first)
+    np.testing.assert_array_equal(after, made.state.numpy())
+    assert np.any(after != before)

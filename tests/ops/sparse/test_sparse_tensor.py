@@ -437,3 +437,15 @@ def test_counts_are_of_numbers_that_are_not_negative_with_weights_at_their_place
             count(negative)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"weights have shape \(1, 4\), values \(2, 2\)"):
         count(tf.constant([[1, 2], [3, 4]]), tf.ones([1, 4]), -1)
+
+
+def test_values_of_the_first_version_become_sparse_tensors() -> None:
+    parts = tf.compat.v1.SparseTensorValue([[0, 1], [1, 0], [1, 2]], [1.0, 2.0, 3.0], [2, 3])
+    assert parts._fields == ("indices", "values", "dense_shape")
+    for made in (
+        tf.SparseTensor.from_value(parts),
+        tf.compat.v1.convert_to_tensor_or_sparse_tensor(parts),
+    ):
+        np.testing.assert_array_equal(whole(made), WHOLE)
+    with pytest.raises(TypeError, match="dtype"):
+        tf.compat.v1.convert_to_tensor_or_sparse_tensor(parts, tf.int32)
