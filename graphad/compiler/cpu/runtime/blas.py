@@ -5,8 +5,8 @@ them after one product; the step kernel reads sizes, strides and pointers from i
 four batch dimensions and calls them by address. A row-major C = A B is the column-major C' = B' A'. Sizes are
 int64 words: on a little-endian machine they serve BLAS with 32-bit integers as well, as long as they are
 below 2**31. Products that would run on one thread anyway, since waking BLAS threads costs more than they bring, are
-those of `tiles_text` where there are any: these copy less than BLAS does, and use vectors of 512 bits on processors that
-BLAS takes for older ones.
+those of `tiles_text` where there are any: these copy less than BLAS does. On processors with vectors of 512 bits that BLAS takes
+for older ones, all products are theirs: BLAS takes twice as long.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 class Blas(Record):
     """Addresses of gemm and gemv by dtype name, of the thread count's accessors (0 where there are none), and of the routines
-    that `numpy.linalg` calls for float64, by LAPACK's name (0 where there are none; empty where the library is not NumPy's)."""
+    that `numpy.linalg` calls for float64, by LAPACK's name (0 where there are none; empty where the library is not NumPy's). `core`
+    is the processor that its kernels are for, empty where it does not say."""
 
     source: str
     gemm: dict[str, int]
@@ -70,6 +71,7 @@ class Blas(Record):
     set_threads: int
     get_threads: int
     lapack: dict[str, int]
+    core: str
 
 
 _addresses: dict[str, int] = {}
@@ -164,10 +166,16 @@ def _numpy_blas() -> Blas | None:
                 set_threads = get_threads = 0
             lapack = {name: _symbol(library, f"{prefix}d{name}{suffix}") for name in ("gesv", "potrf")}
             source = f"numpy ({prefix}dgemm{suffix})"
-            blas = Blas(source, tables["gemm"], tables["gemv"], set_threads, get_threads, lapack)
+            core = _core(_symbol(library, f"{thread_prefix}openblas_get_corename{thread_suffix}"))
+            blas = Blas(source, tables["gemm"], tables["gemv"], set_threads, get_threads, lapack, core)
             if _is_right(blas):
                 return blas
     return None
+
+
+def _core(address: int) -> str:
+    name = ctypes.CFUNCTYPE(ctypes.c_char_p)(address)() if address else None
+    return "" if name is None else name.decode()
 
 
 def _scipy_blas() -> Blas | None:
@@ -187,7 +195,7 @@ def _scipy_blas() -> Blas | None:
         }
         for what in ("gemm", "gemv")
     }
-    blas = Blas("scipy", tables["gemm"], tables["gemv"], 0, 0, {})
+    blas = Blas("scipy", tables["gemm"], tables["gemv"], 0, 0, {}, "")
     return blas if _is_right(blas) else None
 
 
@@ -274,7 +282,7 @@ def matmul_words(
     c: Strided,
     alpha: complex = 1,
     beta: complex = 0,
-    one_thread_below: int = ONE_THREAD_BELOW,
+    one_thread_below: int | None = None,
     blas: Blas | None = None,
 ) -> list[int] | None:
     """The block of a step C = alpha A B + beta C, pointers left at 0 (words A, B, C).
@@ -283,7 +291,8 @@ def matmul_words(
       dtype: float32, float64, complex64 or complex128, of all three. a: Shape and strides of A [..., m, k];
       batch dimensions broadcast. b: [..., k, n]. c: [..., m, n], its batch dimensions are full. alpha: Factor
       of the product. beta: Factor of what C holds; with 0 it is not read. one_thread_below: Products with
-      fewer multiplications run on one thread.
+      fewer multiplications run on one thread, and in tiles; by default `ONE_THREAD_BELOW`, but all in tiles where BLAS
+      has shorter vectors than these.
     Returns: The words, or None when an operand must be copied first (neither of its last two axes is
     contiguous, more than four
       batch dimensions remain, or a size is too large for the library's integers), or no BLAS was found.
@@ -332,8 +341,12 @@ def matmul_words(
     words[TRANS_A], words[TRANS_B] = ord("T" if trans_a else "N"), ord("T" if trans_b else "N")
     words[ALPHA : ALPHA + 2], words[BETA : BETA + 2] = bits(kind, alpha), bits(kind, beta)
     words[FIRST], words[SECOND] = A, B
-    words[CONTROL], words[LIMIT] = (0 if blas is not None else control_block()), one_thread_below
-    if blas is None and alpha == 1 and not beta and min(m, n) > 1 and m * n * k < one_thread_below:
+    limit_of_blas = ONE_THREAD_BELOW if one_thread_below is None else one_thread_below
+    words[CONTROL], words[LIMIT] = (0 if blas is not None else control_block()), limit_of_blas
+    is_tiled = m * n * k < limit_of_blas or (
+        one_thread_below is None and has_longer_vectors(library.core, host().features)
+    )
+    if blas is None and alpha == 1 and not beta and min(m, n) > 1 and is_tiled:
         by_tiles = tiles(name)
         if by_tiles:
             words[GEMM], words[CONTROL] = by_tiles, 0
@@ -342,6 +355,12 @@ def matmul_words(
         words[BATCH + d] = count
         words[STRIDE_A + d], words[STRIDE_B + d], words[STRIDE_C + d] = steps
     return words
+
+
+@functools.lru_cache(maxsize=8)
+def has_longer_vectors(core: str, features: str) -> bool:
+    """Whether tiles have longer vectors, on a processor with these features, than kernels of OpenBLAS for `core`."""
+    return core in ("Haswell", "Zen") and any(s.lanes * s.size > 32 for s in tiles_text.shapes(features))
 
 
 @functools.lru_cache(maxsize=64)

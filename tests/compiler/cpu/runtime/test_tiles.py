@@ -120,3 +120,28 @@ def test_plans_use_tiles_for_products_that_run_on_one_thread():
     assert blas.matmul_words("float32", row, row, row, beta=1)[blas.GEMM] != words[blas.GEMM]
     assert blas.matmul_words("float32", row, row, row, one_thread_below=64)[blas.GEMM] != words[blas.GEMM]
     assert blas.tiles("complex64") == 0
+
+
+def test_all_products_are_tiled_where_blas_has_shorter_vectors():
+    assert blas.has_longer_vectors("Haswell", "+avx2,+fma,+avx512f")
+    assert blas.has_longer_vectors("Zen", "+avx2,+fma,+avx512f")
+    assert not blas.has_longer_vectors("SkylakeX", "+avx2,+fma,+avx512f")
+    assert not blas.has_longer_vectors("Haswell", "+avx2,+fma")
+    assert not blas.has_longer_vectors("", "+avx2,+fma,+avx512f")
+    large = ((1024, 1024), (4096, 4))
+    tiled = blas.matmul_words("float32", large, large, large)[blas.GEMM] == blas.tiles("float32")
+    assert tiled == blas.has_longer_vectors(blas.find().core, host().features)
+
+
+def test_large_products_in_tiles_are_those_of_float64():
+    rng = np.random.default_rng(0)
+    for m, k, n in ((700, 500, 500), (40, 3000, 1300), (3000, 70, 700)):
+        for turned_a, turned_b in itertools.product((False, True), repeat=2):
+            a = rng.normal(size=(k, m) if turned_a else (m, k)).astype("float32")
+            b = rng.normal(size=(n, k) if turned_b else (k, n)).astype("float32")
+            a, b = a.T if turned_a else a, b.T if turned_b else b
+            for shape in SHAPES:
+                if shape.letter == "s":
+                    c = np.full((m, n), np.nan, "float32")
+                    product(shape, a, b, c)
+                    np.testing.assert_allclose(c, a.astype("float64") @ b, rtol=1e-3, atol=1e-3)
