@@ -201,7 +201,7 @@ ROW = np.ones(3, np.float32)
         (lambda: tf.numpy.fft.fftshift(ROW, 1.5), TypeError, "fftshift: axes is 1.5 of type float"),
         (lambda: tf.numpy.linalg.eigh(GOOD, 3), TypeError, "eigh: UPLO is 3 of type int; a string"),
         (lambda: tf.numpy.linalg.lstsq(ROW, ROW), ValueError, r"lstsq: a has shape \(3,\); a matrix"),
-        (lambda: tf.numpy.linalg.matrix_power(ROW, 2), ValueError, r"matrix_power: a has shape \(3,\); square matrices"),
+        (lambda: tf.numpy.linalg.matrix_power(ROW, 2), ValueError, r"matrix_power: a has shape \(3,\); a square matrix"),
         (lambda: tf.numpy.linalg.matrix_power(GOOD, "x"), TypeError, "matrix_power: n is 'x' of type str; an integer"),
         (lambda: tf.numpy.linalg.multi_dot([GOOD]), ValueError, "multi_dot: two matrices or more"),
         (lambda: tf.numpy.linalg.tensorinv(GOOD, 1.5), TypeError, "tensorinv: ind is 1.5 of type float; an integer"),
