@@ -8,11 +8,11 @@ another way, as a block of rows whose length is chosen by it, there is no such p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.compiler import rows as table
-from graphad.compiler.plan.places import ARENA, Made, Place
+from graphad.compiler.plan.places import ARENA, ARGUMENT, Made, Place
 from graphad.compiler.rows import Patch, Row
 from graphad.core.dims import Size, evaluate, is_run_time, run_time_symbols
 from graphad.core.errors import UnavailableError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from graphad.compiler.units import Partition, Unit
     from graphad.core.spec import TensorSpec
 
+_MOST_ROOM = 1 << 28  # bytes of a workspace, and so many times those of the arguments
+_TIMES_ARGUMENTS = 16
 _SMALLEST_ROOM = 9  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
 
 
@@ -73,6 +75,7 @@ def sizes_of(part: Partition) -> list[str]:
 
 def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -> float:
     """Add the rows of units, the first of which is at position `first`, to a builder. Returns: their work."""
+    _require_room(scope.places.values())
     places, works = scope.places.copy(), []
 
     def make(numbers: Mapping[str, int]) -> list[Row]:
@@ -86,6 +89,21 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
     for row in patched(make, scope.numbers):
         builder.add_row(row)
     return works[0]
+
+
+def _require_room(places: Iterable[Place]) -> None:
+    """Raise where the largest sizes need far more memory than the arguments take: together, as those of two masks in a table of
+    all pairs, they may be larger than any machine's, though what the masks take is little."""
+    most = {ARENA: 0, ARGUMENT: 0}
+    for place in places:
+        if place.kind == ARENA:
+            most[ARENA] = max(most[ARENA], place.high)
+        elif place.kind == ARGUMENT:
+            most[ARGUMENT] += place.high - place.low
+    if most[ARENA] > _MOST_ROOM + _TIMES_ARGUMENTS * most[ARGUMENT]:
+        raise UnavailableError(
+            f"plan: the largest sizes that its runs may find need {most[ARENA]} bytes; its arguments have {most[ARGUMENT]}"
+        )
 
 
 def patched(make: Callable[[Mapping[str, int]], list[Row]], numbers: Mapping[str, int]) -> list[Row]:

@@ -250,6 +250,20 @@ def test_a_product_of_two_sizes_is_refused() -> None:
             measured.patched(rows(term), numbers)
 
 
+@pytest.mark.parametrize("count", [20, 100_000])
+def test_largest_sizes_that_no_machine_has_memory_for(count: int) -> None:
+    """All pairs of what a mask and a slice take: as large as 40 GB, though the actual ones are few."""
+    x, mask = _rng.normal(size=count).astype(np.float32), np.zeros(count, np.bool_)
+    mask[7:13] = True
+    f = tf.function(
+        lambda x, m, n: tf.boolean_mask(x, m)[:, None] * x[:n][None] + 1,
+        jit_compile=True,
+    )
+    for n in (5, 0, 3):
+        agrees(f, lambda x, m, n: x[m][:, None] * x[:n] + 1, x, mask, n)
+    assert bool(in_python(f, *map(tf.constant, (x, mask, 5)))) == (count > 20)
+
+
 def test_gradient_of_a_slice_of_a_slice() -> None:
     """The shape of the outer one is an input of its derivative, whose size is a symbol."""
 
