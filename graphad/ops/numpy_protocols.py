@@ -18,6 +18,7 @@ import numpy as np
 import graphad.ops.numpy.fft as fft
 import graphad.ops.numpy.linalg as linalg
 from graphad.core.convert import lift_pair
+from graphad.core.dtypes import is_known
 from graphad.core.errors import ArgumentTypeError, UnsupportedOptionError
 from graphad.core.flags import flags
 from graphad.core.leaving import refusal
@@ -70,8 +71,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     is_operator = (
         method == "__call__"
         and ufunc in _OPERATORS
-        and "out" not in plain
-        and not isinstance(inputs[0], VALUES)
+        and not plain
+        and (isinstance(inputs[0], np.ndarray | np.generic) or any(map(_is_strange, inputs)))
     )
     if not is_operator and _is_numpys([inputs, kwargs]):
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
@@ -95,6 +96,11 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"
     raise _refused(name, lacking, [inputs, kwargs])
+
+
+def _is_strange(x: object) -> bool:
+    """Whether an operand is an array that no tensor holds, to which Python's operators of tensors leave the answer."""
+    return isinstance(x, np.ndarray) and not is_known(x.dtype)
 
 
 def _is_in_place(options: dict[str, Any], inputs: Sequence[Any]) -> bool:
@@ -259,14 +265,18 @@ def _is_numpys(args: Sequence[Any]) -> bool:
 
 def _on_arrays(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What NumPy's function makes of the values, in arrays that may be written to."""
-    return _own(function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()}))
+    result = function(*_plain(args), **{key: _plain((value,))[0] for key, value in kwargs.items()})
+    return _own(result, [list(args), kwargs])
 
 
-def _own(result: Any) -> Any:
-    """The result with copies in the place of views into a tensor, whose values do not change."""
+def _own(result: Any, given: Sequence[Any]) -> Any:
+    """The result with copies in the place of views, which may be of a tensor, whose values do not change. What was given, as
+    `out`, is the result itself."""
     if type(result) is np.ndarray:
-        return result if result.flags.owndata else result.copy()
-    return type(result)(map(_own, result)) if type(result) in (tuple, list) else result
+        if result.flags.owndata and result.flags.writeable:
+            return result
+        return result if any(result is x for x in flatten(given)[0]) else result.copy()
+    return type(result)([_own(x, given) for x in result]) if type(result) in (tuple, list) else result
 
 
 def _refused(name: str, lacking: str, args: Sequence[Any]) -> ArgumentTypeError:

@@ -362,7 +362,8 @@ def test_constants_around_a_tensor_have_gradients() -> None:
 def test_matrices_without_factors_raise_numpys_error_too(traced: bool) -> None:
     for call in (np.linalg.cholesky, np.linalg.inv, lambda x: np.linalg.solve(x, x)):
         x = tf.constant([[-1.0, 0.0], [0.0, 0.0]])
-        with pytest.raises(np.linalg.LinAlgError) as found:
+        with pytest.raises(np.linalg.LinAlgError) as found, tf.GradientTape() as tape:
+            tape.watch(x)
             (tf.function(call) if traced else call)(x)
         assert isinstance(found.value, tf.errors.InvalidArgumentError)
 

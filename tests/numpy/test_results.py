@@ -52,9 +52,66 @@ def test_a_tensor_that_no_tape_follows_is_an_array_beside_one_that_is_followed()
 
 def test_results_may_be_written_to_and_leave_the_tensor_as_it_is() -> None:
     x = tf.constant(X)
-    for made in (np.transpose(x), np.reshape(x, -1), np.array_split(x, 2)[0], np.atleast_1d(x)):
+    for made in (
+        np.transpose(x),
+        np.reshape(x, -1),
+        np.array_split(x, 2)[0],
+        np.atleast_1d(x),
+        np.real(x),
+        np.imag(x),
+        np.real(x[0, 0]),
+        np.diagonal(x),
+        np.broadcast_to(x, [2, 2, 3]),
+        *np.broadcast_arrays(x, np.zeros([2, 1])),
+    ):
         made[...] = 0.0
     np.testing.assert_array_equal(x, X)
+
+
+def test_functions_that_write_into_their_argument_refuse_tensors() -> None:
+    for made in (tf.constant, tf.Variable):
+        x = made(X)
+        for write in (
+            lambda x: np.copyto(x, 0.0),
+            lambda x: np.put(x, [0], [9.0]),
+            lambda x: np.putmask(x, X > 1, 9.0),
+            lambda x: np.place(x, X > 1, [9.0]),
+            lambda x: np.fill_diagonal(x, 9.0),
+            lambda x: np.put_along_axis(x, np.array([[0]]), 9.0, 1),
+            lambda x: np.mean(np.ones([4, 2, 3]), 0, out=x),
+            lambda x: np.add(X, X, out=x),
+            lambda x: np.add.at(x, 0, 1.0),
+        ):
+            with pytest.raises((ValueError, TypeError)):
+                write(x)
+        np.testing.assert_array_equal(x, X)
+
+
+@pytest.mark.parametrize("place", [slice(3, 6), slice(None)])
+def test_what_out_names_is_the_result_and_no_copy_of_it(place: slice) -> None:
+    x, base = tf.constant([1.0, 2.0, 3.0]), np.zeros(6)
+    out = base[place][:3]
+    assert np.add(x, 1.0, out=out) is out and np.mean(tf.constant([X[0]]), 0, out=out) is out
+    np.testing.assert_array_equal(base[place][:3], X[0])
+    name = out
+    name += x
+    name[0] = 9.0
+    assert name is out and base[place][0] == 9.0
+
+
+def test_a_ufunc_of_an_operator_with_options_or_a_number_at_its_left_is_numpys() -> None:
+    x = tf.constant(X)
+    for call in (
+        lambda x: np.multiply(2.0, x),
+        lambda x: np.subtract([1.0, 2.0, 3.0], x),
+        lambda x: np.add(X, x, dtype=np.float64),
+        lambda x: np.add(X, x, where=X > 2.0, out=np.zeros_like(X)),
+        lambda x: np.add(np.zeros_like(X), 1.0, where=x > 2.0, out=np.zeros_like(X)),
+        lambda x: np.divide(X, x, casting="unsafe"),
+    ):
+        wanted, found = call(X), call(x)
+        assert type(found) is np.ndarray and found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_an_array_of_a_tensor_is_converted_to_another_dtype() -> None:

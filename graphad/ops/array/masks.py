@@ -65,10 +65,15 @@ class BooleanMask(Op):
     one axis, in row-major order. An error unless so many are true as `size` says, if it does.
     """
 
-    name = "boolean_mask"
+    name, version = "boolean_mask", 2
     keeps = ((1,), False)
     axis: Axis
     size: Size | None = None
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        """A mask took as many as were true."""
+        return {"size": None, **attributes}
 
     def infer(self, x: TensorSpec, mask: TensorSpec) -> TensorSpec:
         return x.with_dims(_masked_dims(self.name, x.dims, mask, self.axis, self.size))

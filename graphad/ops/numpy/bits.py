@@ -11,8 +11,8 @@ from graphad.core.annotations import TensorLike
 from graphad.core.bind import constant_here
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.kinds import BOOLEAN, INTEGER, require_kind
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import BOOLEAN, INTEGER, require_dtype, require_kind
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
@@ -246,8 +246,7 @@ def unpackbits(
       array([1, 0, 1, 1, 0, 0, 0, 0], dtype=uint8)
     """
     x = tensor_of(a)
-    if x.dtype is not dtypes.uint8:
-        raise DTypeError(f"unpackbits: a has dtype {x.dtype.name}; uint8 is needed. Use cast(x, ...).")
+    require_dtype("unpackbits", x, [dtypes.uint8], "a")
     weights = _weights("unpackbits", bitorder)
     x, axis = on_axis(x, axis)
     axis = normalize_axis("unpackbits", axis, rank_of("unpackbits", x))

@@ -17,7 +17,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
 from graphad.ops.numpy import products, reductions, shapes
-from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
 
 class EigResult(NamedTuple):
@@ -405,9 +405,9 @@ def matrix_power(a: TensorLike, n: int) -> Tensor:
     dims = dims_of("matrix_power", a)
     if len(dims) < 2 or (None not in dims[-2:] and dims[-1] != dims[-2]):
         raise InvalidArgumentError(
-            f"matrix_power: a has shape {a.shape}; square matrices [..., n, n] are needed."
+            f"matrix_power: a has shape {a.shape}; a square matrix, or a stack of these, is needed."
         )
-    n = by_numpy("matrix_power", operator.index, n)
+    n = operator.index(n)
     if n < 0:
         a, n = inv(a), -n
     last = dims[-1]
