@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -365,6 +366,9 @@ def test_all_of_tensorflows_errors_are_there_with_their_codes():
         assert getattr(tf.errors, name) == code
         made = kind(None, None, "what was wrong")  # as TensorFlow's are made: node, op, message
         assert str(made) == made.message == "what was wrong" == str(kind("what was wrong"))
+        named = kind(node_def=None, op=None, message="what was wrong")
+        copied = pickle.loads(pickle.dumps(named))
+        assert (type(copied), str(copied)) == (kind, "what was wrong")
         assert (made.error_code, made.op, made.node_def, made.experimental_payloads) == (code, None, None, {})
         assert isinstance(made, tf.errors.OpError)
         with pytest.raises(kind, match="what was wrong"):

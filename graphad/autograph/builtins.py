@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from graphad.autograph.state import is_symbolic
+from graphad.autograph.state import decider, is_symbolic
 from graphad.core import dtypes
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.levels import trace_in_progress
@@ -36,15 +36,18 @@ def _len(x: StagedList | Tensor) -> Any:
 
 
 def _int(x: Any = 0, *base: Any, **options: Any) -> Any:
+    x = decider(x)
     return cast(x, dtypes.int32) if is_symbolic(x) and not base and not options else int(x, *base, **options)
 
 
 def _float(x: Any = 0.0) -> Any:
+    x = decider(x)
     return cast(x, dtypes.float32) if is_symbolic(x) else float(x)
 
 
 def _range(*bounds: Any) -> Any:
     """As in Python, the range is empty if the bounds have passed each other."""
+    bounds = tuple(map(decider, bounds))
     if not any(map(is_symbolic, bounds)):
         return range(*bounds)
     start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])

@@ -18,13 +18,14 @@ from graphad.autograph.state import (
     Item,
     Reference,
     attribute,
+    decider,
     is_symbolic,
     item,
     locals_of,
 )
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
-from graphad.core.levels import current, trace_in_progress
+from graphad.core.levels import trace_in_progress
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
@@ -85,13 +86,6 @@ def returned(value: object) -> Any:
     return None if value is NO_RETURN or value is NO_STEP else value
 
 
-def _decider(x: object) -> Any:
-    """The value that decides about a branch; for a variable, the value that it has while tracing."""
-    if isinstance(x, Handle) and current() is not None:
-        return x.value()  # type: ignore[attr-defined]
-    return x
-
-
 # -- if --------------------------------------------------------------------------------------------------------------------
 
 
@@ -104,7 +98,7 @@ def if_(
     refs: Sequence[Reference] = (),
 ) -> Callable[[], Any]:
     """The branch to run; for a tensor both are traced here, and nothing is left to run."""
-    test = _decider(test)
+    test = decider(test)
     if not is_symbolic(test):
         return then if test else otherwise
     from graphad.autograph.branches import staged_if
@@ -119,7 +113,7 @@ def if_expression(
     shared: Callable[[], Any] | None = None,
 ) -> Any:
     """`then() if test else otherwise()`; `shared` has the cells of the variables that these change."""
-    test = _decider(test)
+    test = decider(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     from graphad.autograph.branches import staged_value
@@ -154,7 +148,7 @@ def go_on(*flags: TensorLike) -> Any:
 
 def and_(first: TensorLike, *others: Callable[..., Any], shared: Callable[[], Any] | None = None) -> Any:
     """`first and others[0]() and ...`; `shared` has the cells of the variables that `others` change."""
-    value = _decider(first)
+    value = decider(first)
     for k, other in enumerate(others):
         if is_symbolic(value):
             from graphad.autograph.branches import staged_and
@@ -162,7 +156,7 @@ def and_(first: TensorLike, *others: Callable[..., Any], shared: Callable[[], An
             return staged_and(value, others[k:], shared)
         if not value:
             return first if k == 0 else value
-        value = _decider(other())
+        value = decider(other())
     return value
 
 
@@ -170,7 +164,7 @@ def or_(
     first: TensorLike | None, *others: Callable[..., Any], shared: Callable[[], Any] | None = None
 ) -> Any:
     """`first or others[0]() or ...`; `shared` has the cells of the variables that `others` change."""
-    value = _decider(first)
+    value = decider(first)
     for k, other in enumerate(others):
         if is_symbolic(value):
             from graphad.autograph.branches import staged_or
@@ -178,13 +172,13 @@ def or_(
             return staged_or(value, others[k:], shared)
         if value:
             return first if k == 0 else value
-        value = _decider(other())
+        value = decider(other())
     return value
 
 
 def not_(x: object) -> Any:
     """`not x`."""
-    x = _decider(x)
+    x = decider(x)
     if not is_symbolic(x):
         return not x
     from graphad.autograph.branches import none_of
@@ -232,7 +226,7 @@ def assert_(test: Callable[[], Any], message: Callable[[], Any]) -> None:
     """`assert test, message`; on a tensor an op of the graph (an optional feature)."""
     from graphad.ops.state.effects import Assert
 
-    value = _decider(test())
+    value = decider(test())
     if is_symbolic(value):
         said = message()
         Assert(value, ["assertion failed" if said is None else str(said)])
@@ -274,7 +268,7 @@ def kept(test: bool) -> Any:
 
 def _of_python(test: TensorLike, refusal: Callable[[], str]) -> Any:
     """A test that Python decides: a tensor's value if it is known. Raises: SymbolicValueError: it is not."""
-    test = _decider(test)
+    test = decider(test)
     if not is_symbolic(test):
         return test
     known = known_value(test)
@@ -290,7 +284,7 @@ def _here() -> str:
 
 def counted(iterated: Any, way: str) -> Any:
     """The iterable of a loop that contains a yield or await; a tensor only if its first size is known."""
-    iterated = _decider(iterated)
+    iterated = decider(iterated)
     if is_symbolic(iterated) and (iterated.dims is None or iterated.dims[:1] == (None,)):
         raise SymbolicValueError(
             f"for: the first size of this tensor, {format_dims(iterated.dims)}, is not known while it is traced, so it would "
@@ -338,7 +332,7 @@ def while_(
     """Whether Python runs the body (again). Once the test is a tensor, the rest of the loop is staged here."""
     trace = trace_in_progress()
     start = 0 if trace is None else len(trace.builder.nodes)
-    holds = _decider(test())
+    holds = decider(test())
     if not is_symbolic(holds):
         return bool(holds)
     from graphad.autograph.acting import Tested, acts

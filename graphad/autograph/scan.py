@@ -7,7 +7,8 @@ The code is read once: it gives the *places* of what it calls, loops over and te
 attributes and builtins. What they stand for is looked up each time. A loop over what is Python's own, `range` of numbers or a
 list that a name or an attribute holds now, is no control flow that could meet a tensor, and neither is a test of a number.
 So nothing that runs may give such a name or attribute another value before: the names that are asked and those that are given
-values are collected. Not seen are assignments by properties, operators and context managers of the user's classes.
+values are collected. Not seen are assignments by properties, operators, context managers and metaclasses of the user's, and by
+what graphad's own layers hold.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _OPAQUE = frozenset(
 )
 # Builtins that may give any name or attribute another value.
 _WILD = frozenset((delattr, eval, exec, globals, setattr, vars))
+# Attributes through which values of others are set.
+_INNARDS = frozenset(("__dict__", "__defaults__", "__kwdefaults__", "__code__"))
 # Builtins that give numbers or series of Python's own if their arguments are such.
 _NUMBERS = frozenset((abs, int, max, min))
 _TESTS = frozenset((callable, hasattr, isinstance, issubclass))
@@ -171,7 +174,9 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
     `with` gives, ("item", place) of a series, ("first", place) of a pair, ("operated", place, place), ("compared", place, place),
     ("anything",).
     """
-    if "__dict__" in code.co_names or any(isinstance(const, CodeType) for const in code.co_consts):
+    if not _INNARDS.isdisjoint((*code.co_names, *code.co_consts)) or any(
+        isinstance(const, CodeType) for const in code.co_consts
+    ):
         return None
     parts: list[tuple[str, Any]] = []
     stack: list[Any] | None = []  # the places of the values on the stack, None where no instruction leads to
@@ -440,7 +445,7 @@ class _Scope:
         """
         from graphad.autograph.call import may_convert
 
-        own = [getattr(called, name, None) for name in ("__wrapped__", "__init__")]
+        own = [getattr(called, name, None) for name in ("__wrapped__", "__new__", "__init__")]
         own += [getattr(type(x), "call", None) for x in values[:1]]
         for f in (*own, *values):
             while isinstance(f, partial):

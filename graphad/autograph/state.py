@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
+from graphad.core.levels import current
 from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ _DYNAMIC = (Tensor, Handle, bool, int, float, complex)
 def is_symbolic(x: object) -> bool:
     """Whether Python cannot decide on a value: a symbolic tensor, or one that differs from row to row."""
     return isinstance(x, Tensor) and not x.has_value
+
+
+def decider(x: object) -> Any:
+    """The value that decides about a branch or a count; for a variable, that that it has while tracing."""
+    if isinstance(x, Handle) and current() is not None:
+        return x.value()  # type: ignore[attr-defined]
+    return x
 
 
 def is_dynamic(x: object) -> bool:

@@ -35,6 +35,7 @@ class GraphadError(Exception):
 
     Args:
       what: The message; or TensorFlow's arguments, a node, an op and the message, of which only the message is kept.
+      node_def, op, message: TensorFlow's arguments by name.
     Attributes:
       error_code: The number that TensorFlow's errors of this kind have, such as `errors.INVALID_ARGUMENT`.
       op, node_def: None, for TensorFlow programs that read them.
@@ -44,7 +45,11 @@ class GraphadError(Exception):
     op: Any = None
     node_def: Any = None
 
-    def __init__(self, *what: str) -> None:
+    def __init__(
+        self, *what: str, node_def: object = None, op: object = None, message: str | None = None
+    ) -> None:
+        if message is not None:
+            what = (message,)
         super().__init__(*(what[2:3] if len(what) > 2 and isinstance(what[2], str) else what))
 
     @property

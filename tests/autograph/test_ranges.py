@@ -188,3 +188,19 @@ def test_a_loop_over_inner_rows_may_have_no_step(n):
     for i in range(1, n - 1):
         expected = 0.5 * expected + (i - 1) * (i + 1)
     assert float(run(tf.range(float(n)))) == expected
+
+
+def test_variables_are_read_where_numbers_are_asked_for():
+    """TensorFlow gives the same: a variable's value when the function runs, not when it is traced."""
+    n, rate = tf.Variable(3), tf.Variable(2.5)
+
+    @tf.function
+    def f(x):
+        for i in range(n):
+            x = x + float(i)
+        return x + float(n) * float(int(rate))
+
+    assert float(f(tf.constant(1.0))) == 1.0 + 3.0 + 3.0 * 2
+    n.assign(4)
+    rate.assign(1.5)
+    assert float(f(tf.constant(1.0))) == 1.0 + 6.0 + 4.0

@@ -86,6 +86,43 @@ def through_the_dict(net: Net) -> Any:
 
 
 @way
+def through_the_dict_by_name(net: Net) -> Any:
+    def f(x: Any) -> Any:
+        attributes = getattr(net, "__dict__")  # noqa: B009
+        attributes["rate"] = x > 0
+        return x if net.rate else -x
+
+    return f
+
+
+@way
+def through_defaults(net: Net) -> Any:
+    def chosen(x: Any, flag: Any = 1) -> Any:
+        return x if flag else -x
+
+    def f(x: Any) -> Any:
+        chosen.__defaults__ = (x > 0,)
+        return chosen(x)
+
+    return f
+
+
+class Made:
+    def __new__(cls, net: Net, x: Any) -> Any:
+        net.rate = x > 0
+        return object.__new__(cls)
+
+
+@way
+def where_an_object_is_made(net: Net) -> Any:
+    def f(x: Any) -> Any:
+        Made(net, x)
+        return net.chosen(x)
+
+    return f
+
+
+@way
 def through_vars(net: Net) -> Any:
     def f(x: Any) -> Any:
         attributes = vars(net)
