@@ -330,8 +330,8 @@ def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) 
       TensorShape([1, 2])
     """
     x = lift(input)
-    if getattr(axis, "shape", None) == (1,):  # an array or a tensor of one number
-        axis = axis[0]  # type: ignore[index]
+    if isinstance(axis, np.ndarray | EagerTensor) and axis.shape == (1,):
+        axis = np.asarray(axis)[0]
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     rank = x.ndim
     if rank is not None and not (type(axis) is int and 0 <= axis <= rank):

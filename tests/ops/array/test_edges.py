@@ -710,10 +710,16 @@ def test_no_axis_is_the_last_one_for_softmax_and_one_hot():
 @pytest.mark.parametrize("traced", [False, True])
 def test_the_place_of_a_new_axis_may_be_an_array_of_one_number(traced: bool) -> None:
     x = np.arange(6.0).reshape(2, 3)
+
+    def placed(x: Any, given: Any) -> Any:
+        return tf.expand_dims(x, given)
+
+    def placed_traced(x: Any, given: Any) -> Any:
+        return tf.function(lambda x: tf.expand_dims(x, given))(x)
+
     for place in (0, 1, -1):
         for given in (np.array([place]), tf.constant([place]), tf.constant(place), (place,)):
-            call = lambda x, given=given: tf.expand_dims(x, given)  # noqa: E731
-            found = (tf.function(call) if traced else call)(x)
+            found = (placed_traced if traced else placed)(x, given)
             np.testing.assert_array_equal(found, np.expand_dims(x, place))
     with pytest.raises(TypeError, match="axis must be an integer"):
         tf.expand_dims(x, np.array([0, 1]))
