@@ -62,8 +62,8 @@ LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 class Blas(Record):
     """Addresses of gemm and gemv by dtype name, of the thread count's accessors (0 where there are none), and of the routines
-    that `numpy.linalg` calls for float64, by LAPACK's name (0 where there are none; empty where the library is not NumPy's). `core`
-    is the processor that its kernels are for, empty where it does not say."""
+    that `numpy.linalg` calls for float64, by LAPACK's name (0 where there are none; empty where the library is not NumPy's).
+    `core` is the processor that its kernels are for, empty where it does not say."""
 
     source: str
     gemm: dict[str, int]
