@@ -312,12 +312,13 @@ def _filters(shape: Shape, symbol: str) -> str:
 
 
 def _in_vectors(
-    f: Body, count: str, body: Callable[[str, int, str | None], None], most: int = VECTORS
+    f: Body, count: str, body: Callable[[str, int, str | None], None], most: int = VECTORS, middle: int = 1
 ) -> None:
-    """Call `body(channel, vectors, mask)` for all channels, `most` vectors at a time, then one, the last one with a mask."""
+    """Call `body(channel, vectors, mask)` for all channels, `most` vectors at a time, then `middle`, then one, the last one with
+    a mask."""
     lanes, done = f.shape.lanes, f.slot("i64")
     done.set(0)
-    for vectors in (most, 1):
+    for vectors in dict.fromkeys((most, middle, 1)):
         with f.loop(done.get(), f.math("sub", count, vectors * lanes - 1), vectors * lanes) as c:
             body(c, vectors, None)
             done.set(f.math("add", c, vectors * lanes))
@@ -554,7 +555,7 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
 
             elements(add)
 
-        _in_vectors(f, pixel, some)
+        _in_vectors(f, pixel, some, VECTORS, 2)
         of_place.set(f.item(given, pixel))
         walk.step()
     f.ret(0)
