@@ -29,6 +29,7 @@ class Net:
     def __init__(self) -> None:
         self.rate: Any = 1
         self.act: Any = tf.sin
+        self.last: Any = None
 
     def chosen(self, x: Any) -> Any:
         return x if self.rate else -x
@@ -279,8 +280,16 @@ def while_a_generator_waits(net: Net) -> Any:
     return f
 
 
+def keeps(net: Net) -> Any:
+    def f(x: Any) -> Any:
+        net.last = x
+        return net.chosen(x)
+
+    return f
+
+
 @pytest.mark.parametrize("name", WAYS)
-def test_what_is_assigned_while_tracing_is_converted(name):
+def test_what_is_assigned_while_tracing_is_converted(name: str) -> None:
     f = WAYS[name](Net())
     assert needs_conversion(f)
     compiled = tf.function(WAYS[name](Net()), input_signature=[tf.TensorSpec([])])
@@ -288,12 +297,7 @@ def test_what_is_assigned_while_tracing_is_converted(name):
         np.testing.assert_allclose(compiled(x), WAYS[name](Net())(x), rtol=1e-6)
 
 
-def test_names_that_no_test_asks_may_get_values():
-    net = Net()
-
-    def f(x: Any) -> Any:
-        net.last = x
-        return net.chosen(x)
-
+def test_names_that_no_test_asks_may_get_values() -> None:
+    f = keeps(Net())
     assert not needs_conversion(f)
     assert float(tf.function(f)(tf.constant(2.0))) == 2.0
