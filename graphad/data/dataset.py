@@ -26,6 +26,7 @@ from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_o
 from graphad.data.elements import (
     Alike,
     DatasetSpec,
+    all_slices,
     applied,
     at,
     called,
@@ -89,7 +90,7 @@ class Dataset(Mixtures):
                 f"from_tensor_slices: the first axes have sizes {', '.join(map(str, sizes))}; they must be equal."
             )
         return Dataset(
-            lambda: (at(i, arrays) for i in range(sizes[0] or 0)),
+            lambda: all_slices(arrays, sizes[0] or 0),
             sizes[0] or 0,
             lambda: reranked_each(mapped(lambda array: like(array, array.shape[1:]), arrays), of_slice),
         )

@@ -288,17 +288,31 @@ def at(i: int, x: NestLike) -> Any:
     return reranked_each(mapped(lambda array: array[i], x), of_slice)
 
 
+def all_slices(x: NestLike, count: int) -> Iterator[Any]:
+    """The slices of each leaf, one after another."""
+    if type(x) is np.ndarray:
+        return iter(x)
+    if type(x) is tuple and x and all(type(leaf) is np.ndarray for leaf in x):
+        return zip(*x, strict=True)
+    if type(x) is dict and x and all(type(leaf) is np.ndarray for leaf in x.values()):
+        return (dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True))
+    return (at(i, x) for i in range(count))
+
+
 def stacked(elements: Sequence[Any]) -> Any:
     """Elements of one shape, stacked. Raises: InvalidArgumentError: the shapes differ."""
 
     def stack(*rows: Any) -> Any:
         if isinstance(rows[0], SparseArray):
             return SparseArray.stacked(rows)
-        odd = next((row for row in rows if row.shape != rows[0].shape), None)
+        kind, dtype, shape = type(rows[0]), rows[0].dtype, rows[0].shape
+        odd = next((row for row in rows if row.shape != shape), None)
         if odd is not None:
             raise InvalidArgumentError(
                 f"batch: the elements have shapes {rows[0].shape} and {odd.shape}; padded_batch fills up the smaller ones."
             )
+        if dtype.kind in "biufc" and all(type(row) is kind and row.dtype is dtype for row in rows):
+            return np.concatenate(rows).reshape(len(rows), *shape) if shape else np.array(rows, dtype)
         return np.stack(rows)
 
     return reranked_each(mapped(stack, elements[0], *elements[1:]), of_stack(len(elements)))

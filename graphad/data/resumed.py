@@ -118,17 +118,26 @@ def shuffled(elements: Iterator[Any], size: int, draw: Any) -> Iterator[Any]:
     """Each element drawn from a buffer of the next `size` elements, with a generator of NumPy."""
     waiting: list[Any] = []
 
+    def draws() -> Iterator[int]:
+        while True:
+            yield from draw.integers(size, size=_DRAWS).tolist()
+
+    places = draws()
+
     def rest() -> Iterator[Any]:
         while len(waiting) < size and (element := next(elements, END)) is not END:
             waiting.append(element)
         for element in elements:
-            i = draw.integers(len(waiting))
+            i = next(places)
             yield waiting[i]
             waiting[i] = element
         for i in draw.permutation(len(waiting)):
             yield waiting[i]
 
     return Resumed(rest)
+
+
+_DRAWS = 256  # at a time; one by one each takes as long as the rest of an element
 
 
 def in_turn(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
