@@ -113,7 +113,7 @@ Copysign = elementwise(
     kinds=FLOATING,
     doc="|x| with the sign of y, also if that is a zero or NaN.",
 )
-HYPOT, COPYSIGN = Hypot(), Copysign()
+COPYSIGN = Copysign()
 
 _FLOATS = "elementwise, float dtypes."
 log2 = unary_function(

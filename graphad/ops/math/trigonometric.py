@@ -12,9 +12,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
-from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, SIGN, SQUARE, SUB
+from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, SIGN, SQUARE
 from graphad.ops.math.complexes import conjugate, imag, real
-from graphad.ops.math.digits import COPYSIGN, HYPOT
+from graphad.ops.math.digits import COPYSIGN
 from graphad.ops.math.exponential import ONE, over, times
 from graphad.ops.math.power import SQRT
 from graphad.ops.overwrite import overwrite
@@ -42,14 +42,12 @@ def _tan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(MUL, g, _one_plus_square(y)),)
 
 
-# From the input, since an output of few digits says little of the exponential of it; no square overflows.
-def _asinh_root(x: Tensor) -> Tensor:
-    return bind(COSH, bind(Asinh(), x)) if x.dtype.is_complex else bind(HYPOT, scalar_like(1.0, x), x)
+def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    return (bind(DIV_ZERO, g, bind(COSH, conjugate(ctx.outputs[0]))),)
 
 
-def _acosh_root(x: Tensor) -> Tensor:
-    one = scalar_like(1.0, x)
-    return bind(MUL, bind(SQRT, bind(SUB, x, one)), bind(SQRT, bind(ADD, x, one)))
+def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    return (bind(DIV_ZERO, g, bind(SINH, conjugate(ctx.outputs[0]))),)
 
 
 def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -127,8 +125,9 @@ Atan = _row(
 # In the derivatives of asinh and acosh they are infinite where what is multiplied by them is 0.
 Sinh = _row("sinh", np.sinh, times(_cosh_of, MUL_ZERO), doc="The hyperbolic sine.")
 Cosh = _row("cosh", np.cosh, times(_sinh_of, MUL_ZERO), doc="The hyperbolic cosine.")
-Asinh = _row("asinh", np.arcsinh, over(_asinh_root), doc="The y with sinh(y) = x.")
-Acosh = _row("acosh", np.arccosh, over(_acosh_root), doc="The y >= 0 with cosh(y) = x.")
+# Their derivatives are computed from the output, whose square does not overflow.
+Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
+Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")
 Atanh = _row("atanh", np.arctanh, over(_one_minus_square), doc="The y with tanh(y) = x.")
 Atan2 = elementwise(
     "atan2",
