@@ -74,7 +74,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         and not plain
         and (isinstance(inputs[0], np.ndarray | np.generic) or any(map(_is_strange, inputs)))
     )
-    if not is_operator and _is_numpys([inputs, kwargs]):
+    is_numpys = _is_numpys([inputs, kwargs])
+    if is_numpys and not is_operator and trace_in_progress() is None:
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     row = _of_ufunc(ufunc, method)
     if method == "__call__" and _is_in_place(plain, inputs):
@@ -93,6 +94,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         lacking = f"graphad's takes no {', '.join(sorted(plain))}"
     else:
         lacking = _NO_SUCH
+    if is_numpys and not is_operator:
+        return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"
     raise _refused(name, lacking, [inputs, kwargs])
@@ -150,9 +153,11 @@ def array_function(
         return func(
             *_plain(args, _seen), **{key: _plain((value,), _seen)[0] for key, value in kwargs.items()}
         )
-    if _is_numpys([args, kwargs]):
+    is_numpys = _is_numpys([args, kwargs])
+    takes_none = name in _TAKING_NONE and any(x is None for x in args)
+    if is_numpys and (takes_none or trace_in_progress() is None):
         return _on_arrays(func, args, kwargs)
-    if name in _TAKING_NONE and any(x is None for x in args):
+    if takes_none:
         raise _refused(f"np.{name}", "graphad's takes no None", [args, kwargs])
     space = _SPACES.get(func.__module__)
     lacking = _ELSEWHERE.get(name, _NO_SUCH)
@@ -167,6 +172,8 @@ def array_function(
                 return _counted(row(*args_of_row, **options))
             except UnsupportedOptionError as cause:
                 lacking = f"graphad's does not take these arguments ({cause})"
+    if is_numpys:
+        return _on_arrays(func, args, kwargs)
     raise _refused(f"np.{name}", lacking, [args, kwargs])
 
 
@@ -255,7 +262,11 @@ def _has_no_data(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 def _is_numpys(args: Sequence[Any]) -> bool:
-    """Whether NumPy's own function computes: the values are known, in NumPy's arrays, and nothing follows them."""
+    """Whether NumPy's own function can compute: the values are known, in NumPy's arrays, and nothing follows them.
+
+    While a function is traced, it does so only where graphad has no such function: a tape around a later call of the trace may
+    follow a tensor that the trace captures.
+    """
     return _why_no_arrays(args) is None and all(
         isinstance(x.here() if isinstance(x, Handle) else x.data, np.ndarray | np.generic)
         for x in flatten(list(args))[0]

@@ -114,6 +114,17 @@ def test_a_ufunc_of_an_operator_with_options_or_a_number_at_its_left_is_numpys()
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_tensor_that_a_trace_captures_has_its_derivative() -> None:
+    x = tf.constant(X)
+    f = tf.function(lambda: tf.reduce_sum(np.sin(x)) + tf.reduce_sum(np.cumsum(x)) + np.spacing(x)[0, 0])
+    f()  # traced where nothing follows x
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f()
+    wanted = np.cos(X) + np.arange(6.0, 0.0, -1.0).reshape(2, 3)
+    np.testing.assert_allclose(tape.gradient(y, x), wanted, rtol=1e-6)
+
+
 def test_an_array_of_a_tensor_is_converted_to_another_dtype() -> None:
     assert tf.convert_to_tensor(np.atleast_1d(tf.constant(X)), tf.float64).dtype == tf.float64
 
