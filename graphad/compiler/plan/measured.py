@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_ROOM = 1 << 28  # bytes of a workspace, and so many times those of the arguments
 _TIMES_ARGUMENTS = 16
+_FEW = 4
 _SMALLEST_ROOM = 9  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
 
 
@@ -161,8 +162,12 @@ def _changes(
 ) -> dict[tuple[tuple[Any, ...], int], int]:
     """By path and word, how much it grows with a size."""
     room = numbers[name]
-    # The bits of a float grow evenly from one power of two to the next: the last number is beyond one.
-    others = room - 1, room - 2, room // 2 - 1
+    # The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the same
+    # on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own, which
+    # say how these are done in less time, and are not tried.
+    others = [room - 1, room - 2]
+    while others[-1] >= 3 * _FEW:
+        others.append(others[-1] // 3)
     found: dict[tuple[tuple[Any, ...], int], int] = {}
     for k, other in enumerate(others):
         differences = dict(_differences(rows, make({**numbers, name: other}), ()))
