@@ -162,9 +162,9 @@ def _changes(
 ) -> dict[tuple[tuple[Any, ...], int], int]:
     """By path and word, how much it grows with a size."""
     room = numbers[name]
-    # The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the same
-    # on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own, which
-    # say how these are done in less time, and are not tried.
+    # The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the
+    # same on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own,
+    # which say how these are done in less time, and are not tried.
     others = [room - 1, room - 2]
     while others[-1] >= 3 * _FEW:
         others.append(others[-1] // 3)
