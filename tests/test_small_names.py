@@ -1,5 +1,6 @@
 """Small names of real programs, against what TensorFlow gave for them."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -266,9 +267,16 @@ def test_arguments_of_numpy_functions_have_numpys_names():
 def test_neural_networks_of_tensorflow_1_are_those_that_mean_the_same():
     nn = tf.compat.v1.nn
     assert nn.relu is tf.nn.relu and nn.elu is tf.nn.elu
-    for name in ("nce_loss", "sampled_softmax_loss", "pool"):  # have other arguments there
-        with pytest.raises(AttributeError, match=f"compat.v1.nn.{name}"):
-            getattr(nn, name)
+    others = {
+        "nce_loss": "partition_strategy",
+        "sampled_softmax_loss": "partition_strategy",
+        "pool": "dilation_rate",
+    }
+    for name, argument in others.items():
+        assert argument in inspect.signature(getattr(nn, name)).parameters
+        assert argument not in inspect.signature(getattr(tf.nn, name)).parameters
+    with pytest.raises(AttributeError, match=r"compat.v1.nn.dynamic_rnn"):
+        nn.dynamic_rnn
 
 
 def test_namespaces_of_tensorflow_1_take_its_arguments() -> None:
