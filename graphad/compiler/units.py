@@ -108,9 +108,8 @@ class Partition(Struct):
     given: dict[int, Node]  # values that depend only on sizes, computed once for each set of sizes
     reads: dict[int, int]  # values of read nodes that are the handle's array: value -> input
     elements: dict[int, Size] = {}  # the number of elements of roots, cached
-    rooms: Mapping[
-        str, Size
-    ] = {}  # the largest ones of sizes that the run finds, by symbol, in the order of the finds
+    # the largest ones of sizes that the run finds, by symbol, in the order of the finds
+    rooms: Mapping[str, Size] = {}
 
     @property
     def loops(self) -> list[Loop | Nest]:

@@ -74,8 +74,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         and not plain
         and (isinstance(inputs[0], np.ndarray | np.generic) or any(map(_is_strange, inputs)))
     )
-    is_numpys = _is_numpys([inputs, kwargs])
-    if is_numpys and not is_operator and trace_in_progress() is None:
+    is_numpys = not is_operator and _is_numpys([inputs, kwargs])
+    if is_numpys and trace_in_progress() is None:
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     row = _of_ufunc(ufunc, method)
     if method == "__call__" and _is_in_place(plain, inputs):
@@ -94,7 +94,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
         lacking = f"graphad's takes no {', '.join(sorted(plain))}"
     else:
         lacking = _NO_SUCH
-    if is_numpys and not is_operator:
+    if is_numpys:
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     name = f"scipy.special.{name}" if of_scipy(ufunc) else f"np.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,22 @@ RNG = np.random.default_rng(23)
 def _around(edges: np.ndarray) -> np.ndarray:
     """Numbers, the next ones below them and the next ones above."""
     return np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+
+
+def _slope_with_recorded_bits(function: Callable[[Any], Any], x: Any) -> Any:
+    """The gradient by one tape, which has the bits of that whose steps an outer tape sees, for all elements."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    alone = tape.gradient(y, x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        recorded = inner.gradient(y, x)
+    assert alone.numpy().tobytes() == recorded.numpy().tobytes()
+    return alone
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -88,17 +105,7 @@ def test_slopes_of_bessel_functions_have_the_bits_of_what_is_recorded(function: 
         [RNG.uniform(0.01, 0.6, 500), RNG.uniform(0.5, 80, 500), [0.5, 64.0, 300.0, 0.25]]
     )
     for x in (tf.constant(numbers, dtype), tf.constant(numbers[500:1000] + 1.0, dtype)):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = function(x)
-        alone = tape.gradient(y, x)
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = function(x)
-            recorded = inner.gradient(y, x)
-        assert alone.numpy().tobytes() == recorded.numpy().tobytes()
+        alone = _slope_with_recorded_bits(function, x)
         if dtype is tf.float64:
             h = 1e-6 * x
             slope = (function(x + h) - function(x - h)) / (2 * h)
@@ -238,17 +245,7 @@ def test_a_bias_of_any_stack_has_the_sum_of_all_cotangents(lead: tuple[int, ...]
 @pytest.mark.parametrize("edge", [0.0, 1e-30, 25.0, 1e12, np.inf, np.nan])
 def test_slopes_of_error_functions_have_the_bits_of_what_is_recorded(function: Any, edge: float) -> None:
     x = tf.constant(np.concatenate([RNG.normal(size=999) * 3, [edge]]).astype(np.float32))
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    alone = tape.gradient(y, x)
-    with tf.GradientTape() as outer:
-        outer.watch(x)
-        with tf.GradientTape() as inner:
-            inner.watch(x)
-            y = function(x)
-        recorded = inner.gradient(y, x)
-    assert alone.numpy().tobytes() == recorded.numpy().tobytes()
+    _slope_with_recorded_bits(function, x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

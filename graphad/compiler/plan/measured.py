@@ -134,10 +134,8 @@ def _require_sum(
     names = list(changes)
     if len(names) < 2:
         return
-    for first in (
-        1,
-        2,
-    ):  # the second with other steps, so that products of several signs do not cancel in both
+    # The second time with other steps, so that products of several signs do not cancel in both.
+    for first in (1, 2):
         steps = {name: min(first + k * first, numbers[name] - 1) for k, name in enumerate(names)}
         others = {**numbers, **{name: numbers[name] - step for name, step in steps.items()}}
         want: dict[tuple[tuple[Any, ...], int], int] = {}
