@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core import dtypes
+from graphad.core import dtypes, forks
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
@@ -302,6 +302,8 @@ def _entropy() -> int:
 _global: Generator | None = None
 _by_seed: dict[int, Generator] = {}
 _set_seed: int | None = None
+# A thread that loads data may be the first to draw while another sets the seed.
+_shared = forks.rlock()
 
 
 def get_global_generator() -> Generator:
@@ -311,7 +313,8 @@ def get_global_generator() -> Generator:
     """
     global _global
     if _global is None:
-        _global = Generator.from_non_deterministic_state()
+        with _shared:
+            _global = _global or Generator.from_non_deterministic_state()
     return _global
 
 
@@ -347,18 +350,20 @@ def set_seed(seed: float | None) -> None:
     """
     global _set_seed
     if seed is None:
-        _set_seed = None
-        get_global_generator().reset_from_seed(_entropy())
+        whole = None
     elif not isinstance(seed, int | float | np.integer | np.floating):
         raise ArgumentTypeError(
             f"random.set_seed: seed is {seed!r}; a number is needed, such as set_seed(1)."
         )
+    elif isinstance(seed, int | np.integer) or float(seed).is_integer():
+        whole = int(seed)
     else:
-        whole = isinstance(seed, int | np.integer) or float(seed).is_integer()
-        _set_seed = int(seed) if whole else int(np.float64(seed).view(np.int64))
-        get_global_generator().reset_from_seed(_set_seed)
-    for own, generator in _by_seed.items():
-        generator.reset(_seeded_state(own))
+        whole = int(np.float64(seed).view(np.int64))
+    with _shared:
+        _set_seed = whole
+        get_global_generator().reset_from_seed(_entropy() if whole is None else whole)
+        for own, generator in _by_seed.items():
+            generator.reset(_seeded_state(own))
 
 
 def _seeded_state(own: int) -> np.ndarray:
@@ -377,14 +382,18 @@ def shared_generator(seed: int | None) -> Generator:
         return get_global_generator()
     generator = _by_seed.get(seed)
     if generator is None:
-        generator = _by_seed[seed] = Generator(state=State.of(_seeded_state(seed)))
+        with _shared:
+            generator = _by_seed.get(seed)
+            if generator is None:
+                generator = _by_seed[seed] = Generator(state=State.of(_seeded_state(seed)))
     return generator
 
 
 def shared_generators() -> dict[int | None, Generator]:
     """The generators of the process by the seed of the ops; the global one under None."""
     found: dict[int | None, Generator] = {None: get_global_generator()}
-    found.update(_by_seed.items())
+    with _shared:
+        found.update(_by_seed.items())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import graphad as tf
 from graphad.ops import random
 from graphad.ops.random import philox
+from graphad.ops.random.generator import Generator, shared_generator
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
@@ -229,3 +231,29 @@ def test_the_state_of_a_generator_is_read_as_a_tensor() -> None:
     np.testing.assert_array_equal(again, first)
     np.testing.assert_array_equal(after, made.state.numpy())
     assert np.any(after != before)
+
+
+def test_the_seed_may_be_set_while_another_thread_draws_with_a_seed_for_the_first_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = shared_generator(7101)
+    drawn: list[float] = []
+    threads = [
+        threading.Thread(target=lambda: drawn.append(float(random.uniform([], seed=7102)))) for _ in range(2)
+    ]
+    reset = Generator.reset
+
+    def slowly(self: Generator, state: object) -> None:
+        reset(self, state)
+        if self is stream:
+            for thread in threads:
+                thread.start()
+            threads[0].join(1.0)  # it is the turn of the others, who wait until all streams have restarted
+
+    monkeypatch.setattr(Generator, "reset", slowly)
+    random.set_seed(3)
+    for thread in threads:
+        thread.join()
+    monkeypatch.undo()
+    random.set_seed(3)
+    assert sorted(drawn) == sorted(float(random.uniform([], seed=7102)) for _ in range(2))
