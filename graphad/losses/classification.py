@@ -332,6 +332,7 @@ class SparseCategoricalCrossentropy(LossFunction):
         if sample_weight is not None:
             values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))
             values = values * weights
+            counted, values = same_rank(counted, values)
         return divide_no_nan(reduce_sum(values * counted), reduce_sum(broadcast_to(counted, shape(values))))
 
 

@@ -66,7 +66,7 @@ class _Counts(Metric):
             labels, guesses = labels[..., self.class_id], guesses[..., self.class_id]
         weights = None
         if sample_weight is not None:
-            weights = cast(lift(sample_weight), dtype)
+            guesses, weights = same_rank(guesses, cast(lift(sample_weight), dtype))
             while weights.ndim is not None and guesses.ndim is not None and 0 < weights.ndim < guesses.ndim:
                 weights = expand_dims(weights, -1)
             weights = reshape(broadcast_to(weights, shape(guesses)), [1, -1])
@@ -380,8 +380,8 @@ class MeanIoU(Metric):
             for part in (labels, guesses)
         )
         if sample_weight is not None:
-            weights = broadcast_to(cast(lift(sample_weight), dtype), shape(labels))
-            rows = rows * reshape(weights, [-1, 1])
+            each, weights = same_rank(labels, cast(lift(sample_weight), dtype))
+            rows = rows * reshape(broadcast_to(weights, shape(each)), [-1, 1])
         if self.ignore_class is not None:
             counted = cast(labels, "int64") != self.ignore_class
             rows = rows * reshape(cast(counted, dtype), [-1, 1])

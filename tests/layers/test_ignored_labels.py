@@ -1,6 +1,7 @@
 """Labels that do not count in a metric of classes."""
 
 import numpy as np
+import pytest
 
 import graphad as tf
 
@@ -38,3 +39,25 @@ def test_a_metric_of_ones_own_may_name_its_aggregation():
     metric = Largest()
     metric.update_state([1.0, 3.0, 2.0])
     assert (metric.name, float(metric.result()), metric.top.name) == ("largest", 3.0, "top:0")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: tf.keras.metrics.MeanIoU(3),
+        lambda: tf.keras.metrics.Precision(class_id=1),
+        lambda: tf.keras.metrics.Recall(class_id=1),
+        lambda: tf.keras.losses.SparseCategoricalCrossentropy(True, ignore_class=1),
+        lambda: tf.keras.losses.SparseCategoricalCrossentropy(True, ignore_class=1, reduction="sum"),
+    ],
+)
+def test_weights_may_be_a_column(made):
+    labels, weights = np.array([0, 1, 2, 2, 1]), np.array([0.5, 1.0, 2.0, 0.25, 3.0], np.float32)
+    guesses = np.array([[3, 1, 0], [0, 2, 1], [1, 0, 2], [0, 3, 1], [2, 1, 0]], np.float32)
+    if isinstance(made(), tf.keras.metrics.MeanIoU):
+        guesses = guesses.argmax(1)
+    elif isinstance(made(), tf.keras.metrics.Metric):
+        labels = np.eye(3)[labels]
+    flat, column = made()(labels, guesses, weights), made()(labels, guesses, weights[:, None])
+    assert float(flat) > 0.0
+    np.testing.assert_allclose(column, flat, rtol=1e-6)
