@@ -183,7 +183,7 @@ def test_hooks_of_others_and_bytecode_elsewhere_are_left_alone(package: Path) ->
     class Other(FileFinder):
         pass
 
-    hooked = sys.path_importer_cache[str(package)] = Other(str(package))  # type: ignore[assignment]
+    hooked = sys.path_importer_cache[str(package)] = Other(str(package))
     install(sys.modules["found_package"].__spec__)
     assert sys.path_importer_cache[str(package)] is hooked
     program = "import sys, graphad; print({type(f).__name__ for p, f in sys.path_importer_cache.items() if 'graphad' in p})"
