@@ -9,6 +9,10 @@ import warnings
 from graphad.core.collector import held, settle
 
 with held:  # classes and functions stay
+    import graphad.core.finding
+
+    graphad.core.finding.install(__spec__, "core")
+
     # What every program needs, in the order of the floors.
     import graphad.core.device
     import graphad.core.indexed_slices

@@ -10,7 +10,7 @@ The modules by subject:
     the door              levels, bind, scopes, leaving, convert, conversions, names
     nests                 nest, nests, composites
     parts of models       trackable, registered, configured, tree
-    public names          late, absent, outside, arithmetic, guests, enabled, texts
+    imports, names        finding, late, absent, outside, arithmetic, guests, enabled, texts
     errors                errors, foreign_errors, escapes, refusal, blame, frames, recursion, tracebacks
     arrays                arrays, ieee, dlpack, owners, pages
     threads, forks        forks, turns, collector, memo
