@@ -57,7 +57,7 @@ runs_on_host: dict[str, int] = {}
 
 def device_array(data: object, index: int) -> DeviceArray:
     """A NumPy value as an array of a device. Raises: TypeError: the device knows no such dtype."""
-    array = np.asarray(data)
+    array = np.asarray(data, order="C")  # as kernels read it; the device's library keeps another order
     if array.dtype.kind not in "biufc":
         raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
     with on(index):
