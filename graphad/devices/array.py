@@ -132,6 +132,12 @@ class DeviceArray:
     def _like(self, held: object) -> DeviceArray:
         return DeviceArray(held, self.index, self.stream)
 
+    def tensor(self) -> Any:
+        """The array as a tensor."""
+        from graphad.devices.tensor import DeviceTensor  # imported here: it depends on this class
+
+        return DeviceTensor(self)
+
     def host(self) -> Any:
         """A copy as a NumPy array, a NumPy scalar for shape ()."""
         with using(self.index, (self,)), reported(f"cuda:{self.index}"):
