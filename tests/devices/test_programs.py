@@ -356,3 +356,22 @@ def test_nothing_of_a_compiled_function_runs_on_the_cpu_unseen() -> None:
         z = f(tf.constant(3.0))  # a scalar of the CPU beside a variable of the device
         assert z.location == "cuda:0" and float(z) == 6.0
     assert isinstance(y.array, DeviceArray)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_tangents_of_what_comes_into_a_block_come_with_it(order: int) -> None:
+    x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(tf.exp(x) * x)
+
+    def slope(x: Any) -> Any:
+        return tf.jvp(f, (x,), (v,))[1]
+
+    g = slope if order == 1 else lambda x: tf.jvp(slope, (x,), (v,))[1]
+    want = g(tf.constant(x))
+    with tf.device("cuda"):
+        for given in (x, tf.constant(x)):
+            found = g(given)
+            assert isinstance(found, DeviceTensor)
+            np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-12)
