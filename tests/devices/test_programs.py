@@ -360,18 +360,23 @@ def test_nothing_of_a_compiled_function_runs_on_the_cpu_unseen() -> None:
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_tangents_of_what_comes_into_a_block_come_with_it(order: int) -> None:
-    x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    x, v = tf.constant([1.0, 2.0], tf.float64), tf.constant([0.5, -1.0], tf.float64)
 
     def f(x: Any) -> Any:
-        return tf.reduce_sum(tf.exp(x) * x)
+        return tf.reduce_sum(tf.sin(tf.exp(x)))
 
     def slope(x: Any) -> Any:
         return tf.jvp(f, (x,), (v,))[1]
 
     g = slope if order == 1 else lambda x: tf.jvp(slope, (x,), (v,))[1]
-    want = g(tf.constant(x))
+    want = g(x)
     with tf.device("cuda"):
-        for given in (x, tf.constant(x)):
-            found = g(given)
-            assert isinstance(found, DeviceTensor)
-            np.testing.assert_allclose(found.numpy(), want.numpy(), rtol=1e-12)
+        found = [g(x)]
+        if order == 1:
+            with tf.autodiff.ForwardAccumulator(x, v) as accumulator:
+                y = f(x)
+            found += [accumulator.jvp(y), tf.linearize(f, x)[1](v)]
+            assert tf.vjp(tf.exp, x)[1](v)[0].device.endswith("GPU:0")
+    for each in found:
+        assert isinstance(each, DeviceTensor)
+        np.testing.assert_allclose(each.numpy(), want.numpy(), rtol=1e-12)
