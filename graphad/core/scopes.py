@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from graphad.core.annotations import NestLike
 from graphad.core.errors import ArgumentTypeError
-from graphad.core.levels import entered, trace_in_progress
+from graphad.core.levels import entered, trace_in_progress, unwatched
 from graphad.core.nest import leaves_of
 from graphad.core.tensor import VALUES
 
@@ -89,7 +89,7 @@ def init_scope() -> Iterator[None]:
       >>> bool(f())
       True
     """
-    with entered(None):
+    with entered(unwatched()):
         yield
 
 

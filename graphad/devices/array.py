@@ -57,7 +57,7 @@ runs_on_host: dict[str, int] = {}
 
 def device_array(data: object, index: int) -> DeviceArray:
     """A NumPy value as an array of a device. Raises: TypeError: the device knows no such dtype."""
-    array = np.asarray(data)
+    array = np.asarray(data, order="C")  # as kernels read it; the device's library keeps another order
     if array.dtype.kind not in "biufc":
         raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
     with on(index):
@@ -131,6 +131,12 @@ class DeviceArray:
 
     def _like(self, held: object) -> DeviceArray:
         return DeviceArray(held, self.index, self.stream)
+
+    def tensor(self) -> Any:
+        """The array as a tensor."""
+        from graphad.devices.tensor import DeviceTensor  # imported here: it depends on this class
+
+        return DeviceTensor(self)
 
     def host(self) -> Any:
         """A copy as a NumPy array, a NumPy scalar for shape ()."""

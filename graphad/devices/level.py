@@ -53,6 +53,10 @@ class DeviceLevel:
                 return outputs
             return tuple([self._brought(y, True) for y in outputs])
 
+    def alone(self) -> DeviceLevel:
+        """The same device with nothing around it."""
+        return DeviceLevel(self.place, None)
+
     def constant(self, data: Array) -> Tensor:
         return moved(EagerTensor(data), self.place)
 

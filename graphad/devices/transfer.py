@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
+from graphad.core.annotations import (
+    Array,
+    BatchContext,
+    Cotangents,
+    DualContext,
+    Ranked,
+    RowAxes,
+    RowAxis,
+    VjpContext,
+)
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.device import parse
 from graphad.core.errors import InvalidArgumentError
@@ -42,6 +51,10 @@ class Transfer(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (copied(g, ctx.inputs[0].location or CPU),)
+
+    def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Cotangents:
+        (dot,) = x_dots  # which a rule made of the one above would leave where it is
+        return (None if dot is None else copied(dot, self.device),)
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return copied(x, self.device)

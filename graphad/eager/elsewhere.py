@@ -47,7 +47,7 @@ class DeviceVariable(Variable):
             raise DeviceDataError(
                 f"variable {self.name!r} is on {self.location!r}; `assign` gives it another value."
             )
-        array = value if isinstance(value, DeviceArray) else device_array(value, self.index)
+        array = value.contiguous() if isinstance(value, DeviceArray) else device_array(value, self.index)
         self._graphad_place = Handle(array, self._spec, False)
 
     @property

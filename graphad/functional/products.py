@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from graphad.autograph.convert import converted_here
 from graphad.core.annotations import NestLike
+from graphad.core.bind import bind
 from graphad.core.composites import flatten_fields, flatten_present, flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
@@ -19,7 +20,7 @@ from graphad.gradient.explain_none import lost, refuse_lost, warn_partly
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
-from graphad.ops.array.create import zeros_of
+from graphad.ops.array.create import IDENTITY, zeros_of
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -104,7 +105,7 @@ def vjp(f: Callable[..., Any], *primals: NestLike, has_aux: bool = False) -> tup
 
     def pull(cotangents: NestLike) -> Any:
         bars = _alike("vjp", value, cotangents, "the cotangents", "the function's result")
-        bars = [lift(bar, y.dtype) for y, bar in zip(ys, bars, strict=True)]
+        bars = [bind(IDENTITY, lift(bar, y.dtype)) for y, bar in zip(ys, bars, strict=True)]
         found = tape.gradient(ys, sources.leaves, output_gradients=bars, unconnected_gradients="zero")
         return sources.nest([dense(bar) for bar in found])
 
@@ -163,7 +164,8 @@ def _tangents(name: str, sources: Sources, primals: Sequence[Any], tangents: Any
             f"{name}: tangents is a tuple or list with one entry for each primal, not {type(tangents).__name__}; write [v]."
         )
     found = _alike(name, tuple(primals), tuple(tangents), "tangents", "the primals")
-    dots = [lift(dot, x.dtype) for x, dot in zip(sources.leaves, found, strict=True)]
+    # As the leaves themselves they become values of the block around the call, on its device.
+    dots = [bind(IDENTITY, lift(dot, x.dtype)) for x, dot in zip(sources.leaves, found, strict=True)]
     for k, (x, dot) in enumerate(zip(sources.leaves, dots, strict=True)):
         if not x.shape.is_compatible_with(dot.shape):
             raise InvalidArgumentError(

@@ -248,7 +248,9 @@ def _is_trace(level: object) -> bool:
 def unrecorded() -> Iterator[None]:
     """Inside a function with a custom gradient: hide the block from tapes, but record what it reads."""
     levels = list(chain())
-    top, before = levels[0], [level.recorders for level in levels]
+    before = [level.recorders for level in levels]
+    # That of a device has none; see `levels.add_recorder`.
+    top = next(level for level in levels if not getattr(level, "is_place", False))
     for reads in top.recorders:
         if isinstance(reads, _Reads):
             reads.hide(levels)

@@ -38,6 +38,7 @@ from graphad.core.scopes import executing_eagerly
 from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
+from graphad.devices.transfer import copied
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.ensure import EnsureShape
@@ -115,8 +116,8 @@ class HostCall(TupleOp):
 
     def eval(self, *values: Array) -> tuple[Array, ...]:
         with entered(None):
-            results = self.function.results([EagerTensor(x) for x in values], self.dtypes)
-        return tuple([y.data for y in results])
+            results = self.function.results([_tensor(x) for x in values], self.dtypes)
+        return tuple(map(_value, results))
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         if not self.function.takes_tensors:
@@ -173,8 +174,8 @@ class HostTaped(HostCall):
 
     def eval(self, *values: Array) -> tuple[Array, ...]:
         with entered(None):
-            results, number = self.function.recorded([EagerTensor(x) for x in values], self.dtypes)
-        return (*[y.data for y in results], np.int64(number))
+            results, number = self.function.recorded([_tensor(x) for x in values], self.dtypes)
+        return (*map(_value, results), np.int64(number))
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         inputs = list(ctx.inputs)
@@ -185,6 +186,16 @@ class HostTaped(HostCall):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple([None if all(axis is None for axis in axes) else MIXED] * self.n_outputs)
+
+
+def _tensor(x: Any) -> Tensor:
+    """An operand of an eval as a tensor where it is."""
+    return EagerTensor(x) if isinstance(x, np.ndarray | np.generic) else x.tensor()  # type: ignore[no-any-return]
+
+
+def _value(y: Any) -> Any:
+    """What an eval returns for a tensor."""
+    return y.array if y.away else y.data
 
 
 def _cotangents(
@@ -227,7 +238,7 @@ class KeptTapes:
         with GradientTape(persistent=True) as tape:
             tape.watch([x for x in values if x.dtype.is_differentiable])
             results = self.function.results(values, dtypes)
-        size = sum(x.data.nbytes for x in (*values, *results))
+        size = sum(x.nbytes for x in (*values, *results))
         with self._lock:
             number = next(self._numbers)
             self._kept[number] = tape, values, results, size
@@ -262,7 +273,7 @@ class TapePullback(HostFunction):
         pulled = _pullback(tapes.function, dtypes, n, followed)
 
         def from_tape(number: Any, *values: Any) -> Any:
-            kept = tapes.tape(int(number.data))
+            kept = tapes.tape(int(number))
             if kept is None:
                 return pulled(*values)
             tape, inputs, results = kept
@@ -376,9 +387,12 @@ def called(
     wanted = tuple([as_dtype(x.dtype if isinstance(x, TensorSpec) else x) for x in named])
     inputs = [lift_own(x) for x in (inp if isinstance(inp, list | tuple) else [inp])]
     function = HostFunction(func, name, takes_tensors)
-    if all(type(x) is EagerTensor for x in inputs):
-        if executing_eagerly():
-            return _shaped(name, function.results(inputs, wanted), named, several)
+    if all(type(x) is EagerTensor or x.away for x in inputs) and executing_eagerly():
+        place = next((x.location for x in inputs if x.away), None)
+        results = function.results(inputs, wanted)
+        if place is not None:
+            results = [copied(y, place) for y in results]
+        return _shaped(name, results, named, several)
     return _shaped(name, list(bind(op_class(function, wanted), *inputs)), named, several)
 
 

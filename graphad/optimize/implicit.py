@@ -16,7 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
-from graphad.core.levels import chain, entered
+from graphad.core.levels import chain, entered, unwatched
 from graphad.core.refusal import check_function
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -88,7 +88,7 @@ def root(
         def slopes(v: np.ndarray) -> np.ndarray:
             return np.array(jacrev(lambda x: residual(x, *fixed))(v).numpy())
 
-        with entered(None):  # what tapes follow from outside would be recorded in every step
+        with entered(unwatched()):  # what tapes follow from outside would be recorded in every step
             found = optimize.root(
                 equations,
                 start,

@@ -13,7 +13,7 @@ from graphad.core.composites import flatten_present
 from graphad.core.dims import product
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
-from graphad.core.levels import chain, entered, trace_in_progress
+from graphad.core.levels import chain, entered, trace_in_progress, unwatched
 from graphad.core.shapes import is_definite
 from graphad.function.decorator import function
 from graphad.functional.arguments import outputs, tensor
@@ -145,7 +145,7 @@ def steered() -> Iterator[None]:
     if any(isinstance(level, BatchLevel) for level in chain()):
         yield
         return
-    with entered(None):
+    with entered(unwatched()):
         yield
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from tests.devices import fake_driver, fake_meanings, fake_streams
+from tests.devices import fake_driver, fake_meanings, fake_streams, real_calls
 from tests.devices.fake_driver import address_of
 
 DEVICES = 2
@@ -175,9 +175,14 @@ def _refuse_lists(operands: Any) -> None:
             raise TypeError(f"Unsupported type {type(x)}")
 
 
+_PLACES = {np: "", np.linalg: "linalg", np.fft: "fft"}  # in CuPy, of what NumPy has there
+
+
 def _function(name: str, home: Any = np) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         calls.append(name)
+        if home in _PLACES and name != "svdvals":
+            real_calls.check(name, args, kwargs, _PLACES[home])
         if name in ("concatenate", "stack"):
             _refuse_lists(args[0])
         elif isinstance(getattr(home, name), np.ufunc):
@@ -249,6 +254,7 @@ def _lu_factor(a: ndarray, check_finite: bool = True) -> Any:
 def _method(name: str) -> Any:
     def run(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         calls.append(name)
+        real_calls.check(name, (self, *args), kwargs, "ndarray")
         other = fake_meanings.FUNCTIONS.get(name)
         plain = other or (lambda x, *more, **named: getattr(x, name)(*more, **named))
         return _done(plain, [self, *args], kwargs)

@@ -348,7 +348,7 @@ def _made(name: str) -> Any:
     if name in NAMES:
         return _numpy(name)
     head, _, rest = name.partition("_")
-    if head in ("ld", "st", "ld2", "ld4", "st2", "st4", "bits", "round"):
+    if head in ("ld", "st", "ld2", "ld4", "st2", "st4", "bits") or name in ("round_f16", "round_bf16"):
         dtype = _numpy(rest)
         size = dtype.itemsize
         if head == "ld":

@@ -12,7 +12,7 @@ import pytest
 
 from graphad.compiler.cuda import epilogues
 from graphad.devices import functions, substitutes
-from tests.devices import fake_cupy, fake_driver
+from tests.devices import fake_cupy, fake_driver, real_calls
 from tests.support import cuda_headers
 
 
@@ -154,3 +154,20 @@ def test_the_headers_declare_what_the_walk_calls(name: str) -> None:
     if kinds is None:
         pytest.skip("the toolkit's headers are not installed")
     assert kinds == DECLARED[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "home"),
+    [
+        ("sum", {"where": True}, ""),
+        ("exp", {"where": True}, ""),
+        ("all", {"where": True}, "ndarray"),
+        ("fft", {"length": 2}, "fft"),
+        ("solve", {"assume_a": "pos"}, "linalg"),
+    ],
+)
+def test_an_option_that_cupy_lacks_is_refused_by_the_fake_device(
+    cupy: Any, name: str, options: dict[str, Any], home: str
+) -> None:
+    with pytest.raises(TypeError, match="CuPy's"):
+        real_calls.check(name, (1,), options, home)

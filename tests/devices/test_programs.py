@@ -356,3 +356,27 @@ def test_nothing_of_a_compiled_function_runs_on_the_cpu_unseen() -> None:
         z = f(tf.constant(3.0))  # a scalar of the CPU beside a variable of the device
         assert z.location == "cuda:0" and float(z) == 6.0
     assert isinstance(y.array, DeviceArray)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_tangents_of_what_comes_into_a_block_come_with_it(order: int) -> None:
+    x, v = tf.constant([1.0, 2.0], tf.float64), tf.constant([0.5, -1.0], tf.float64)
+
+    def f(x: Any) -> Any:
+        return tf.reduce_sum(tf.sin(tf.exp(x)))
+
+    def slope(x: Any) -> Any:
+        return tf.jvp(f, (x,), (v,))[1]
+
+    g = slope if order == 1 else lambda x: tf.jvp(slope, (x,), (v,))[1]
+    want = g(x)
+    with tf.device("cuda"):
+        found = [g(x)]
+        if order == 1:
+            with tf.autodiff.ForwardAccumulator(x, v) as accumulator:
+                y = f(x)
+            found += [accumulator.jvp(y), tf.linearize(f, x)[1](v)]
+            assert tf.vjp(tf.exp, x)[1](v)[0].device.endswith("GPU:0")
+    for each in found:
+        assert isinstance(each, DeviceTensor)
+        np.testing.assert_allclose(each.numpy(), want.numpy(), rtol=1e-12)

@@ -35,6 +35,7 @@ from graphad.kernels.stages import Nest, Stages, bases_of
 MISFIT = -3
 LAUNCH_NANOSECONDS = 3000.0
 _BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+_WORD = 8  # bytes
 
 
 class Cuda(Backend):
@@ -112,13 +113,21 @@ class Cuda(Backend):
     # library steps
 
     def copy(self, itemsize: int, shape: Sequence[int], target: Sequence[int], source: Sequence[int]) -> Step:
-        dtype = as_dtype(_BITS[itemsize])
+        if itemsize == 2 * _WORD:  # two words beside each other, as kernels have no larger ones
+            shape, target, source = (*shape, 2), (*target, _WORD), (*source, _WORD)
+        dtype = as_dtype(_BITS[min(itemsize, _WORD)])
+        itemsize = dtype.itemsize
         walks = [Operand(tuple(shape), tuple([n // itemsize for n in steps])) for steps in (source, target)]
         loop = collapse(forms.identity_map(dtype), tuple(shape), walks[:1], outputs=walks[1:])
         layout = block_layout(loop.kernel)
         return Step(self.build(loop.kernel), loop.words(), (*layout.inputs, *layout.outputs))
 
     def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
+        """Of numbers of two words only those are filled in whose words are the same, as those of 0."""
+        if value.dtype.itemsize == 2 * _WORD:
+            words = np.ravel(value).view(np.uint64)
+            assert words[0] == words[1]
+            value, shape, target = words[0], (*shape, 2), (*target, _WORD)
         dtype = as_dtype(_BITS[value.dtype.itemsize])
         walk = Operand(tuple(shape), tuple([n // value.dtype.itemsize for n in target]))
         form = Map((), (dtype,), (), ((forms.SCALAR, 0),))
