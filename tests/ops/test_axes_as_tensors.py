@@ -47,3 +47,41 @@ def test_an_axis_of_another_call_is_refused():
 
     with pytest.raises(TypeError, match="axis is a tensor whose value is not known while tracing"):
         f(tf.constant(X), tf.constant(1))
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+def test_expand_dims_takes_an_axis_of_another_call(dtype):
+    @tf.function(input_signature=[tf.TensorSpec([2, 3]), tf.TensorSpec([], dtype)])
+    def f(x, axis):
+        return tf.expand_dims(x, axis)
+
+    x = tf.reshape(tf.range(6.0), [2, 3])
+    for axis in range(-3, 3):
+        np.testing.assert_array_equal(f(x, axis), np.expand_dims(x.numpy(), axis))
+    for axis in (3, -4):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"expand_dims: axis {axis} is out of range.* rank 3"):
+            f(x, axis)
+
+
+def test_expand_dims_with_an_axis_of_another_call_has_a_gradient():
+    @tf.function
+    def f(x, axis):
+        return tf.reduce_sum(tf.expand_dims(x, axis) * tf.ones([3, 1, 2, 1]))
+
+    x = tf.ones([2, 3])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, tf.constant([1]))
+    assert float(y) == 36.0
+    np.testing.assert_array_equal(tape.gradient(y, x), np.full([2, 3], 6.0))
+
+
+def test_expand_dims_of_unknown_rank_takes_an_axis_of_another_call():
+    f = tf.function(tf.expand_dims, input_signature=[tf.TensorSpec(None), tf.TensorSpec([], tf.int32)])
+    assert f(3.0, -1).shape == [1]
+    assert f(tf.ones([2, 3]), 1).shape == [2, 1, 3]
+
+
+def test_expand_dims_refuses_an_axis_of_floats():
+    with pytest.raises(TypeError, match="expand_dims: axis has dtype float32"):
+        tf.function(tf.expand_dims)(tf.ones([2]), tf.constant(1.0))

@@ -6,7 +6,7 @@ The modules by subject:
 
     making                create, sequence, placeholder
     shapes as data        shape, sizes, static, ensure
-    other shapes          reshape, squeezing, broadcast, transpose, join, tiling, padding
+    other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding
     x[key]                slice, placed, adding, block, advanced, stepped, keys
     by position           gather, scatter, masks, combine, positions, bad_indices, indicators,
                           partition

@@ -35,7 +35,7 @@ from graphad.ops.array.partition import dynamic_partition as dynamic_partition
 from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
 from graphad.ops.array.partition import reverse_sequence as reverse_sequence
 from graphad.ops.array.partition import shape_n as shape_n
-from graphad.ops.array.reshape import expand_dims as expand_dims
+from graphad.ops.array.expanding import expand_dims as expand_dims
 from graphad.ops.array.reshape import reshape as reshape
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
 from graphad.ops.array.scatter import tensor_scatter_nd_update as tensor_scatter_nd_update

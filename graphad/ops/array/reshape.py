@@ -317,18 +317,8 @@ class Squeeze(Op):
         return kernels.forms.View("reshape", self.infer(x).dims)
 
 
-def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) -> Tensor:
-    """`input` with an axis of size 1 put in before `axis`, which counts in the result (-1 is the last).
-
-    Args:
-      input: Tensor [...] of any dtype.
-      axis: Where the new axis is in the result, -rank - 1 <= axis <= rank.
-    Returns: Tensor of the same dtype, with one axis more.
-    Raises: InvalidArgumentError (a ValueError): the axis is out of range.
-    Example:
-      >>> expand_dims([1, 2], 0).shape
-      TensorShape([1, 2])
-    """
+def expand_dims(input: TensorLike, axis: AxisLike = 0) -> Tensor:
+    """The public function (`expanding.py`), for axes that are known."""
     x = lift(input)
     if isinstance(axis, np.ndarray | EagerTensor) and axis.shape == (1,):
         axis = np.asarray(axis)[0]
