@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -200,12 +201,17 @@ class Cofactors(Op):
         return TensorSpec.of(None if lead is None else (*lead, *ends[0]), dtype)
 
     def eval(self, *xs: Array) -> Array:
-        dtype, n = xs[0].dtype, xs[0].shape[-1]
-        wide = np.broadcast_arrays(*[np.asarray(x, np.result_type(dtype, np.float64)) for x in xs])
-        order, x = len(xs) - 1, wide[0]
-        y = np.zeros_like(x)
+        dtype, n, order = xs[0].dtype, xs[0].shape[-1], len(xs) - 1
         # Those of the zero matrix are of degree n - 1: only one derivative is not 0.
-        places = np.ones(x.shape[:-2], bool) if order == n - 1 else x.any((-2, -1))
+        is_zero = order != n - 1
+        if is_zero and not np.any(xs[0]):
+            return arrays.zeros(np.broadcast_shapes(*[x.shape for x in xs]), dtype, xs[0])
+        wide = np.broadcast_arrays(
+            *[np.asarray(arrays.here(x, "linalg.svd"), np.result_type(dtype, np.float64)) for x in xs]
+        )
+        x = wide[0]
+        y = np.zeros_like(x)
+        places = x.any((-2, -1)) if is_zero else np.ones(x.shape[:-2], bool)
         for h in wide[1:]:
             places = places & h.any((-2, -1))  # exact zeros, as of elements that a `where` left out
         if n and places.any():
