@@ -54,11 +54,12 @@ register_later(
         "graphad.ops.image.suppression": "suppress_by_class",
         "graphad.ops.linalg.banded": "banded_solve",
         "graphad.ops.linalg.contraction": "einsum",
+        "graphad.ops.linalg.determinants": "cofactors det slogdet",
         "graphad.ops.linalg.diagonal": "band_part diag_part diagonal diagonal_put set_diag",
         "graphad.ops.linalg.eigen": "eigh hermitian_eigenvalues singular_values svd",
         "graphad.ops.linalg.factors": "eig lu qr",
         "graphad.ops.linalg.functions": "expm logm matrix_direction sqrtm",
-        "graphad.ops.linalg.systems": "cholesky det inv slogdet solve triangular_solve",
+        "graphad.ops.linalg.systems": "cholesky inv solve triangular_solve",
         "graphad.ops.linalg.tridiagonal": "tridiagonal_eigenvalues",
         "graphad.ops.math.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "
         "bessel_k1e bessel_y0 bessel_y1 dawsn erfcx expint fresnel_cos fresnel_sin gamma spence",

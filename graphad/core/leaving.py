@@ -8,7 +8,7 @@ refused, with its name.
 from __future__ import annotations
 
 import itertools
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 from graphad.core import late
@@ -25,8 +25,8 @@ DOCUMENTED = "numpy_function"  # whose gradient is None
 # Where NumPy's and SciPy's functions are maps with derivatives. Elsewhere they look at values, as tests, searches and plots do.
 _MAPS = (
     "np.polynomial.", "np.vectorize.", "scipy.differentiate.", "scipy.fft.", "scipy.fftpack.", "scipy.integrate.",
-    "scipy.interpolate.", "scipy.linalg.", "scipy.ndimage.", "scipy.signal.", "scipy.sparse.linalg.", "scipy.spatial.transform.",
-    "scipy.special.",
+    "scipy.interpolate.", "scipy.linalg.", "scipy.ndimage.", "scipy.optimize.rosen", "scipy.signal.", "scipy.sparse.",
+    "scipy.spatial.distance.", "scipy.spatial.transform.", "scipy.special.",
 )  # fmt: skip
 # Methods of distributions that are maps; others draw samples or fit.
 _OF_DISTRIBUTIONS = frozenset(
@@ -73,16 +73,32 @@ def name_of_library_function(caller: FrameType) -> str | None:
     while frame is not None and library_of(frame.f_code.co_filename) is not None:
         inner.append(frame)
         frame = frame.f_back
-    for frame in reversed(inner):  # decorators and checks of arguments have no name
-        space, names = _space(frame), _names(frame)
+    for frame in reversed(
+        inner
+    ):  # decorators and checks of arguments have no name, but a function that they stand around
+        space, names = _space(frame.f_globals.get("__name__", "")), _names(frame)
         if not any(part.startswith(("_", "<")) for part in names) and space != "scipy":
             return ".".join([space, *names])
-    return _space(caller)
+        around = _around(frame)
+        if around is not None:
+            return around
+    return _space(caller.f_globals.get("__name__", ""))
 
 
-def _space(frame: FrameType) -> str:
-    """The public namespace of a frame's module: `scipy.signal` for `scipy.signal._signaltools`."""
-    parts = frame.f_globals.get("__name__", "").split(".")
+def _around(frame: FrameType) -> str | None:
+    """The public name of the function of SciPy around which the frame's function was put by a decorator."""
+    for free in frame.f_code.co_freevars:
+        function = frame.f_locals.get(free)
+        if isinstance(function, FunctionType) and function.__module__.startswith("scipy."):
+            space, name = _space(function.__module__), function.__qualname__
+            if space != "scipy" and not name.startswith("_") and "<" not in name:
+                return f"{space}.{name}"
+    return None
+
+
+def _space(module: str) -> str:
+    """The public namespace of a module: `scipy.signal` for `scipy.signal._signaltools`."""
+    parts = module.split(".")
     public = list(itertools.takewhile(lambda part: not part.startswith("_"), parts))
     if public[0] == "numpy":
         public = ["np", *([] if public[1:] == ["lib"] else public[1:])]
@@ -103,7 +119,7 @@ def _names(frame: FrameType) -> list[str]:
 
 def _is_map(name: str) -> bool:
     space, _, last = name.rpartition(".")
-    return f"{name}.".startswith(_MAPS) or (space.startswith("scipy.stats") and last in _OF_DISTRIBUTIONS)
+    return f"{name}.".startswith(_MAPS) or (space.startswith("scipy.stats.") and last in _OF_DISTRIBUTIONS)
 
 
 def _own_name(name: str) -> str | None:

@@ -12,7 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import get_registered_object, made_again, serialized
 from graphad.core.tensor import Tensor
 from graphad.ops import nn
-from graphad.ops.array import ones_like, sort, split, stop_gradient, zeros_like
+from graphad.ops.array import ones_like, reshape, shape, sort, split, stop_gradient, zeros_like
 from graphad.ops.math import (
     abs,
     cast,
@@ -125,29 +125,35 @@ def silu(x: TensorLike) -> Tensor:
     return nn.silu(x)
 
 
-def softmax(x: TensorLike, axis: int = -1) -> Tensor:
+def softmax(x: TensorLike, axis: int | None = -1) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`.
 
     Args:
       x: Tensor of any shape, a float dtype.
-      axis: The axis.
+      axis: The axis; None for all of them together.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
     Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     """
+    if axis is None:
+        x = lift(x)
+        return reshape(nn.softmax(reshape(x, [-1])), shape(x))
     return nn.softmax(x, axis)
 
 
-def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
+def log_softmax(x: TensorLike, axis: int | None = -1) -> Tensor:
     """log(softmax(x)) along `axis`.
 
     Args:
       x: Tensor of any shape, a float dtype.
-      axis: The axis.
+      axis: The axis; None for all of them together.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
     Source: Bridle, Probabilistic interpretation of feedforward classification network outputs, 1990.
     """
+    if axis is None:
+        x = lift(x)
+        return reshape(nn.log_softmax(reshape(x, [-1])), shape(x))
     return nn.log_softmax(x, axis)
 
 

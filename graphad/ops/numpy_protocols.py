@@ -10,6 +10,7 @@ records where, for `why_none`.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,11 @@ _OPERATORS = frozenset(
     for name in "add subtract multiply divide floor_divide remainder divmod power matmul bitwise_and bitwise_or bitwise_xor "
     "left_shift right_shift less less_equal greater greater_equal equal not_equal".split()
 )
+# Those of them whose numbers or dtypes are others than those of the operator of tensors: 1.0 // 0.1, quotients of small integers.
+_OTHERWISE: dict[Any, Callable[[Any, Any], Any]] = {
+    np.divide: operator.truediv,
+    np.floor_divide: operator.floordiv,
+}
 _signatures = Memo("signatures", 512)
 
 
@@ -78,6 +84,8 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: TensorLike, **kwarg
     if is_numpys and trace_in_progress() is None:
         return _on_arrays(getattr(ufunc, method), inputs, kwargs)
     row = _of_ufunc(ufunc, method)
+    if is_operator and not flags.numpy_promotion:
+        row = _OTHERWISE.get(ufunc, row)
     if method == "__call__" and _is_in_place(plain, inputs):
         # `array /= t`: the name stands for a tensor from here on, as for operands that NumPy does not know.
         del plain["out"]

@@ -25,6 +25,7 @@ _SEARCH = "a search that takes one candidate after another"
 REASONS = {
     "banded_solve": "cuSOLVER has no solver for diagonals",
     "beta_density": "each part of its domain has a formula, for the elements that lie there",
+    "cofactors": "of singular matrices alone, point by point on a circle",
     "ctc_beams": _SEARCH,
     "dawsn": "CuPy has no such function",
     "draw_classes": "draws until enough classes differ; each number depends on those before it",

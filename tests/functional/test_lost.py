@@ -79,16 +79,27 @@ def test_a_library_between_is_not_the_users_line():
 
 def refused():
     """Functions of SciPy and NumPy that take arrays, in Python, by the name that a message says."""
-    integrate, interpolate, linalg, ndimage, signal, special, stats = (
+    integrate, interpolate, linalg, ndimage, optimize, signal, sparse, special, stats = (
         pytest.importorskip(f"scipy.{name}")
-        for name in ("integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats")
+        for name in "integrate interpolate linalg ndimage optimize signal sparse special stats".split()
     )
+    distance = pytest.importorskip("scipy.spatial.distance")
     rotation = pytest.importorskip("scipy.spatial.transform").Rotation
     spline = interpolate.CubicSpline([0.0, 1.0, 2.0], [1.0, 0.0, 1.0])
     return {
         "scipy.signal.lfilter": lambda x: signal.lfilter([1.0], [1.0, -0.5], x),
         "scipy.linalg.expm": lambda x: linalg.expm(gd.linalg.diag(x)),
         "scipy.linalg.circulant": linalg.circulant,
+        "scipy.linalg.cholesky": lambda x: linalg.cholesky(gd.linalg.diag(x)),
+        "scipy.linalg.qr": lambda x: linalg.qr(gd.linalg.diag(x))[1],
+        "scipy.linalg.solve_triangular": lambda x: linalg.solve_triangular(np.eye(2), x),
+        "scipy.linalg.solve_sylvester": lambda x: linalg.solve_sylvester(
+            np.eye(2), gd.linalg.diag(x), np.ones((2, 2))
+        ),
+        "scipy.linalg.pinv": lambda x: linalg.pinv(gd.linalg.diag(x)),
+        "scipy.optimize.rosen": optimize.rosen,
+        "scipy.sparse": lambda x: sparse.eye_array(2) @ x,
+        "scipy.spatial.distance.cdist": lambda x: distance.cdist(x[None], np.ones((1, 2))),
         "scipy.integrate.simpson": integrate.simpson,
         "scipy.integrate.quad": lambda x: integrate.quad(lambda t: x[0] * t, 0.0, 1.0)[0],
         "scipy.interpolate.CubicSpline": spline,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -147,3 +148,24 @@ def test_an_array_is_divided_in_place_by_a_tensor() -> None:
     array /= tf.constant(2.0)
     assert array is given
     np.testing.assert_array_equal(array, X / 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int8", "uint8"])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "eq"])
+def test_an_operator_with_an_array_at_its_left_is_that_of_two_tensors(name: str, dtype: str) -> None:
+    function = getattr(operator, name)
+    x, y = (
+        np.array([1, 7, 3, 12, 0, 5], dtype),
+        np.array([0.1, 2, 3, 5, 7, 1], dtype) + np.array(dtype[0] != "f", dtype),
+    )
+    wanted = function(tf.constant(x), tf.constant(y))
+    traced = tf.function(lambda y: function(x, y))(tf.constant(y))
+    results = [function(x, tf.constant(y)), function(x, tf.Variable(y)), traced]
+    if dtype[0] == "f":
+        with tf.GradientTape() as tape:
+            followed = tf.constant(y)
+            tape.watch(followed)
+            results.append(function(x, followed))
+    for found in results:
+        assert isinstance(found, tf.Tensor) and found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)

@@ -239,8 +239,8 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
         leads = bool(axis == 0)
     except ValueError as cause:
         refuse(cause, "stack", "axis", axis, "an integer is needed")
-    if leads and hasattr(values, "__graphad_tensor__"):
-        return lift(values)
+    if leads and stands_for_tensor(values):
+        return lift(values)  # its rows stand along that axis already
     if not isinstance(values, Iterable):
         raise ArgumentTypeError(f"stack: values is a {type(values).__name__}; a list of tensors is needed.")
     items: list[Any] = members("stack", "values", values, "give a list of tensors")

@@ -3,7 +3,7 @@
 The modules by subject:
 
     products              matmul, contraction, axis_products, direct
-    systems, factors      systems, factors, eigen, banded, tridiagonal, iterative
+    systems, factors      systems, determinants, factors, eigen, banded, tridiagonal, iterative
     diagonals             diagonal, diagonals
     matrix functions      functions, functions_there, composed, norms
     linear operators      operators, shaped, held, structured, circulant, identities, low_rank,

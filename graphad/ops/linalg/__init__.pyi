@@ -14,6 +14,8 @@ from graphad.ops.linalg.composed import pinv as pinv
 from graphad.ops.linalg.composed import tensor_diag as tensor_diag
 from graphad.ops.linalg.composed import tensor_diag_part as tensor_diag_part
 from graphad.ops.linalg.contraction import einsum as einsum
+from graphad.ops.linalg.determinants import det as det
+from graphad.ops.linalg.determinants import slogdet as slogdet
 from graphad.ops.linalg.diagonal import band_part as band_part
 from graphad.ops.linalg.diagonal import trace as trace
 from graphad.ops.linalg.diagonals import diag as diag
@@ -43,9 +45,7 @@ from graphad.ops.linalg.norms import l2_normalize as l2_normalize
 from graphad.ops.linalg.norms import norm as norm
 from graphad.ops.linalg.systems import cholesky as cholesky
 from graphad.ops.linalg.systems import cholesky_solve as cholesky_solve
-from graphad.ops.linalg.systems import det as det
 from graphad.ops.linalg.systems import inv as inv
 from graphad.ops.linalg.systems import logdet as logdet
-from graphad.ops.linalg.systems import slogdet as slogdet
 from graphad.ops.linalg.systems import solve as solve
 from graphad.ops.linalg.systems import triangular_solve as triangular_solve

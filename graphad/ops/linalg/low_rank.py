@@ -9,13 +9,14 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.linalg.determinants import det
 from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.identities import LinearOperatorIdentity
 from graphad.ops.linalg.matmul import matmul
 from graphad.ops.linalg.operators import LinearOperator
 from graphad.ops.linalg.shaped import implied
 from graphad.ops.linalg.structured import LinearOperatorDiag
-from graphad.ops.linalg.systems import det, solve
+from graphad.ops.linalg.systems import solve
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.complexes import conj
 from graphad.ops.math.exponential import log

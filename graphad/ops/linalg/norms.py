@@ -75,7 +75,7 @@ def clip_by_norm(
 
     Args:
       t: Tensor of any shape and a float dtype, or IndexedSlices (whose values are clipped).
-      clip_norm: A scalar; a negative one counts as 0.
+      clip_norm: A scalar, of any real dtype; a negative one counts as 0.
       axes: The axis or axes over which the norm is taken; all by default.
     Returns: Like `t`. A zero vector stays zero, with gradient 1.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
@@ -84,7 +84,7 @@ def clip_by_norm(
       array([0.6, 0.8], dtype=float32)
     """
     values = t.values if isinstance(t, IndexedSlices) else lift(t)
-    limit = lift_like("clip_by_norm", clip_norm, values.dtype)
+    limit = cast(lift_like("clip_by_norm", clip_norm, values.dtype), values.dtype)
     if not isinstance(clip_norm, int | float) or clip_norm < 0:
         limit = maximum(limit, 0)
     if axes is None and (found := directly(_shortened, values, limit)) is not None:

@@ -21,6 +21,7 @@ from graphad.ops.array.create import eye
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.squeezing import squeeze
+from graphad.ops.linalg.determinants import det
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.eigen import eigvalsh, svd
@@ -38,7 +39,7 @@ from graphad.ops.linalg.shaped import (
     sequence_of,
     settled,
 )
-from graphad.ops.linalg.systems import cholesky, cholesky_solve, det, solve, triangular_solve
+from graphad.ops.linalg.systems import cholesky, cholesky_solve, solve, triangular_solve
 from graphad.ops.math.arithmetic import abs as abs_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import conj, real

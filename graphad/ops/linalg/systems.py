@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +24,14 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
-from graphad.core.ieee import unreported
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, TupleOp, define, else_eval
+from graphad.core.op import Op, define, else_eval
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops import library
-from graphad.ops.array.create import ones_like, zeros_like
-from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import lapack
@@ -41,12 +39,9 @@ from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import LOGICAL_AND, LOGICAL_OR, equal, not_equal
-from graphad.ops.math.complexes import CONJ, imag, real
-from graphad.ops.math.complexes import complex as complex_of
+from graphad.ops.math.complexes import real
 from graphad.ops.math.exponential import log
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.math.select import where
 from graphad.ops.rules import OF_A_SOLUTION, align_stacked, same_dtype, scalar_like, unbroadcast
 
 _BLOCK, _WHOLE = 32, 48  # rows of a triangular system that are solved at once
@@ -235,7 +230,7 @@ class TriangularSolve(_System):
         return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
 
 
-class _OfMatrix(Op):
+class OfMatrix(Op):
     """The base of ops on one stack of matrices."""
 
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
@@ -265,7 +260,7 @@ def _by_lapack(x: Array) -> np.ndarray | None:
 
 
 @define
-class Inverse(_OfMatrix):
+class Inverse(OfMatrix):
     """The inverse of the last two axes; a singular matrix is an error."""
 
     name = "inv"
@@ -297,97 +292,8 @@ class Inverse(_OfMatrix):
         return (bind(NEG, times(y, times(g, y, adjoint_b=True), adjoint_a=True)),)
 
 
-def _without_matrix(x: TensorSpec) -> TensorSpec:
-    return x.with_dims(None if x.dims is None else x.dims[:-2])
-
-
-def _present(ctx: VjpContext, g: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """The matrices and their determinants or signs, with unit matrices for the singular or NaN ones that a `where` left out.
-
-    The cotangent of those is 0, and so is what the rule makes of it.
-    """
-    x = ctx.inputs[0]
-    if not ctx.is_masked:
-        return x, y
-    has_no_inverse = bind(LOGICAL_OR, equal(y, scalar_like(0, y)), not_equal(y, y))
-    is_out = bind(LOGICAL_AND, equal(g, scalar_like(0, g)), has_no_inverse)
-    unit = bind(SetDiag(0), zeros_like(x), ones_like(bind(DiagPart(0), x)))
-    return where(bind(ExpandDims((-2, -1)), is_out), unit, x), where(is_out, scalar_like(1, y), y)
-
-
-def _lost(determinant: Array, x: Array) -> Array:
-    """Which matrices hold NaN and have a determinant of 0: LAPACK may take a NaN for a pivot of 0."""
-    return (determinant == 0) & np.isnan(x).any((-2, -1))  # type: ignore[no-any-return]
-
-
-def _nan_where(lost: Array, y: Array) -> Array:
-    return np.where(lost, y.dtype.type(np.nan), y)[()] if lost.any() else y
-
-
 @define
-class Determinant(_OfMatrix):
-    """The determinant of the last two axes."""
-
-    name = "det"
-    keeps = (True, True)
-
-    def infer(self, x: TensorSpec) -> TensorSpec:
-        require_matrix("det", x, "input", True)
-        return _without_matrix(x)
-
-    def eval(self, x: Array) -> Array:
-        y = unreported(lapack, np.linalg.det, x)
-        return y if np.all(y) else _nan_where(_lost(y, x), y)
-
-    @else_eval(FACTORISED)
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Factorised("getrf")
-
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        x, y = _present(ctx, g, ctx.outputs[0])
-        scale = bind(MUL, g, bind(CONJ, y) if y.dtype.is_complex else y)
-        return (bind(MUL, bind(ExpandDims((-2, -1)), scale), adjoint(bind(Inverse(), x))),)
-
-
-@define
-class SLogDet(_OfMatrix, TupleOp):
-    """Two outputs: the sign (for complex x, a number of absolute value 1) and the logarithm of the absolute value of the
-    determinant of the last two axes.
-    """
-
-    name = "slogdet"
-    keeps = (True, (0,))
-
-    def infer(self, x: TensorSpec) -> tuple[TensorSpec, ...]:
-        require_matrix("slogdet", x, "input", True)
-        return _without_matrix(x), _without_matrix(x)
-
-    def eval(self, x: Array) -> tuple[Array, ...]:
-        sign, value = unreported(lapack, np.linalg.slogdet, x)
-        if not np.all(sign):
-            lost = _lost(sign, x)
-            sign, value = _nan_where(lost, sign), _nan_where(lost, value)
-        return sign.astype(x.dtype), value.astype(x.dtype)
-
-    @else_eval(FACTORISED)
-    def lower(self, x: TensorSpec) -> forms.Form | None:
-        return forms.Factorised("getrf_log")
-
-    def vjp(self, ctx: VjpContext, sign_bar: Tensor | None, g: Tensor | None) -> Cotangents:
-        if ctx.inputs[0].dtype.is_complex:
-            # The logarithm grows with the real part of the trace of x^-1 dx, the angle of the sign with its imaginary part.
-            sign = ctx.outputs[0]
-            size = zeros_like(real(sign)) if g is None else real(g)
-            turn = zeros_like(size) if sign_bar is None else imag(bind(MUL, bind(CONJ, sign), sign_bar))
-            g = complex_of(size, turn)
-        if g is None:
-            return (None,)  # the sign of a real determinant is piecewise constant
-        x, _ = _present(ctx, g, ctx.outputs[0])
-        return (bind(MUL, bind(ExpandDims((-2, -1)), g), adjoint(bind(Inverse(), x))),)
-
-
-@define
-class Cholesky(_OfMatrix):
+class Cholesky(OfMatrix):
     """The lower triangular L with L L^H = x, for Hermitian positive definite matrices [..., n, n] of which the lower triangle
     is read. Other matrices are an error, but one that holds NaN or infinity gives NaN.
     """
@@ -499,40 +405,6 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 _turned = adjoint
 
 
-def det(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinant of square matrices: [..., n, n] becomes [...]. The gradient is undefined for a singular matrix.
-
-    Args:
-      input: Tensor [..., n, n], a float or complex dtype.
-    Returns: Tensor [...] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
-    Example:
-      >>> linalg.det([[1.0, 2.0], [3.0, 5.0]]).numpy().round(4)
-      np.float32(-1.0)
-    """
-    if is_operator(input):
-        return input.determinant()  # type: ignore[no-any-return]
-    return bind(Determinant(), lift(input))
-
-
-class LogDeterminant(NamedTuple):
-    """What `slogdet` gives."""
-
-    sign: Tensor
-    log_abs_determinant: Tensor
-
-
-def slogdet(input: TensorLike, name: str | None = None) -> LogDeterminant:
-    """The sign and the logarithm of the absolute value of the determinant of square matrices [..., n, n].
-
-    Args:
-      input: Tensor [..., n, n], a float or complex dtype.
-    Returns: A named tuple of sign [...] and log_abs_determinant [...].
-    Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
-    """
-    return LogDeterminant(*bind(SLogDet(), lift(input)))
-
-
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinant of positive definite matrices [..., n, n].
 
@@ -588,10 +460,8 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 __all__ = [
     "cholesky",
     "cholesky_solve",
-    "det",
     "inv",
     "logdet",
-    "slogdet",
     "solve",
     "triangular_solve",
 ]

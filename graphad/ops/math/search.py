@@ -27,6 +27,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, index_tensor
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max
+from graphad.ops.math.rounding import ceil
 from graphad.ops.math.select import maximum
 from graphad.ops.rules import REAL, require_kind, require_rank, same_dtype
 
@@ -135,17 +136,21 @@ def sequence_mask(
     """For each length n a row of which the first n elements are True, the others False.
 
     Args:
-      lengths: Integer tensor [...].
+      lengths: Integer tensor [...]; of floats what is behind the point is cut off, or counts as one
+        more where there is no `maxlen`.
       maxlen: The length of the rows, by default the largest length.
       dtype: The dtype of the result.
     Returns: Tensor [..., maxlen].
-    Raises: DTypeError (a TypeError): lengths that are not integers; InvalidArgumentError (a ValueError): `maxlen` is no scalar.
+    Raises: DTypeError (a TypeError): lengths that are no numbers; InvalidArgumentError (a ValueError): `maxlen` is no scalar.
     Example:
       >>> sequence_mask([1, 3], 3).numpy()
       array([[ True, False, False],
              [ True,  True,  True]])
     """
-    n = index_tensor("sequence_mask", lengths, "lengths")
+    n = lift(lengths)
+    if n.dtype.is_floating:  # as TensorFlow does, of numbers of steps that were computed
+        n = cast(ceil(n) if maxlen is None else n, dtypes.int32 if n.dtype.size < 8 else dtypes.int64)
+    n = index_tensor("sequence_mask", n, "lengths")
     if maxlen is not None and not isinstance(maxlen, int):
         size = lift(maxlen)
         if size.dims:

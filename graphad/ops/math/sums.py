@@ -97,15 +97,13 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
     """The sum of a list of tensors of one shape and dtype.
 
     Args:
-      inputs: A list or tuple of tensors; nothing is broadcast.
+      inputs: A list or tuple of tensors, or a tensor, of whose rows it is the sum; nothing is broadcast.
     Returns: Tensor with the shape and dtype of the first.
     Raises: InvalidArgumentError: the list is empty, or shapes differ.
     Example:
       >>> add_n([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).numpy()
       array([ 9., 12.], dtype=float32)
     """
-    if isinstance(inputs, Tensor):
-        inputs = [inputs]
     if not isinstance(inputs, Iterable):
         raise ArgumentTypeError(f"add_n: inputs must be a list of tensors, got {type(inputs).__name__}.")
     inputs = members("add_n", "inputs", inputs, "give a list of tensors")

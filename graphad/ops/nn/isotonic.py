@@ -1,7 +1,8 @@
 """Isotonic regression: the nearest sequence that never rises, or never falls.
 
 It is constant on segments, where it is the mean of the input (Best and Chakravarti, 1990). The segments are piecewise constant
-in the input, so the derivative is that of the means.
+in the input, so the derivative is that of the means. Where elements are equal, that is a choice: they are segments of their own,
+as long as nothing falls.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ from graphad.ops.math.select import maximum
 @define
 class IsotonicSegments(Op):
     """For each element of x [..., n] the number of its segment in its row, int32, counted from 0. On a segment the nearest
-    non-decreasing sequence, in the sum of squares, is constant. SciPy's `isotonic_regression` finds them.
+    non-decreasing sequence, in the sum of squares, is constant. Neighbours are in one segment only if x falls there: equal
+    elements are segments of their own. SciPy's `isotonic_regression` finds them.
     """
 
     name = "isotonic_segments"
@@ -61,9 +63,8 @@ class IsotonicSegments(Op):
             raise InvalidArgumentError(f"{self.name}: x holds NaN, which cannot be ordered.")
         fit = library.optimize().isotonic_regression
         for place in np.ndindex(x.shape[:-1]):
-            starts = fit(np.asarray(x[place], np.float64)).blocks[1:-1]
-            np.add.at(segments[place], starts, 1)
-        return np.cumsum(segments, axis=-1, dtype=np.int32)
+            segments[place] = _starts(np.asarray(x[place], np.float64), fit)
+        return np.cumsum(segments, axis=-1, dtype=np.int32) - np.int32(1)
 
     vjp = no_gradient("the end of a segment is piecewise constant")
 
@@ -73,6 +74,24 @@ class IsotonicSegments(Op):
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         axis = axes[0]
         return axis if axis is None or axis < len(specs[0].dims or ()) - 1 else MIXED
+
+
+def _starts(x: np.ndarray, fit: Any) -> np.ndarray:
+    """Which elements of a row begin a segment. SciPy puts segments of equal means into one block: that ends wherever the elements
+    up to there have the mean of all of it."""
+    is_new = np.concatenate([[True], x[1:] != x[:-1]])
+    runs = np.flatnonzero(is_new)
+    ends = np.append(runs[1:], len(x))
+    firsts = fit(x[runs], weights=ends - runs).blocks
+    starts, stops = runs[firsts[:-1]], ends[firsts[1:] - 1]
+    n = stops - starts
+    sums = np.concatenate([[0.0], np.cumsum(x)])
+    before, total = np.repeat(sums[starts], n), np.repeat(sums[stops] - sums[starts], n)
+    place = np.arange(len(x)) - np.repeat(starts, n)
+    has_mean = (sums[:-1] - before) * np.repeat(n, n) == total * place
+    return has_mean | np.repeat(
+        np.diff(firsts) == 1, n
+    )  # blocks of equal elements, whatever their sums round to
 
 
 @blaming

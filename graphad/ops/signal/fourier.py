@@ -24,7 +24,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
-from graphad.core.convert import lift
+from graphad.core.convert import lift, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
@@ -282,11 +282,20 @@ def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
     return [normalize_axis(op, k, x.ndim, "x", x.dims) for k in values.ravel()]
 
 
+def _taken(x: TensorLike, dtype: DType) -> Tensor:
+    """A tensor as it is; of lists, numbers and arrays those that no transform takes, in `dtype`, as TensorFlow reads them."""
+    if stands_for_tensor(x):
+        return lift(x)
+    x = lift(x)
+    is_taken = x.dtype.is_complex or (x.dtype.is_floating and not dtype.is_complex)
+    return x if is_taken or x.dtype.is_bool else cast(x, dtype)
+
+
 def _complex_transform(name: str, rank: int, inverse: bool) -> ComplexTransform:
     op = Fft(rank, inverse, inverse)
 
     def transform(input: TensorLike, name: str | None = None) -> Tensor:
-        return bind(op, lift(input))
+        return bind(op, _taken(input, complex64))
 
     sign, factor = ("plus", ", divided by the number of elements") if inverse else ("minus", "")
     word = "inverse " if inverse else ""
@@ -295,7 +304,7 @@ def _complex_transform(name: str, rank: int, inverse: bool) -> ComplexTransform:
         name,
         f"""The {word}discrete Fourier transform of complex numbers along {_axes_in_words(rank)}.
 
-Args: input: complex64 or complex128 tensor [..., {_SIZES[rank]}].
+Args: input: complex64 or complex128 tensor [..., {_SIZES[rank]}]; lists and arrays of real numbers become complex64.
 Returns: Tensor of the same shape and dtype: sums of x[j] exp({sign} 2 pi i j k / n) along each axis{factor}.
 Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): a rank below {rank}.
 """,
@@ -313,7 +322,7 @@ def _real_transform(name: str, rank: int) -> RealTransform:
     def transform(
         input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
     ) -> Tensor:
-        return _rfft(lift(input_tensor), _lengths("rfft", fft_length, rank), rank)
+        return _rfft(_taken(input_tensor, float32), _lengths("rfft", fft_length, rank), rank)
 
     return named(
         transform,
@@ -341,7 +350,7 @@ def _real_inverse(name: str, rank: int) -> RealTransform:
     def transform(
         input_tensor: TensorLike, fft_length: TensorLike | None = None, name: str | None = None
     ) -> Tensor:
-        return _irfft(lift(input_tensor), _lengths("irfft", fft_length, rank), rank)
+        return _irfft(_taken(input_tensor, complex64), _lengths("irfft", fft_length, rank), rank)
 
     return named(
         transform,

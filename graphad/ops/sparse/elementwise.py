@@ -47,7 +47,7 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """The nonzero elements of a dense tensor, as a sparse one.
 
     Args:
-      tensor: Tensor of any shape and numeric dtype.
+      tensor: Tensor of any shape and dtype.
     Returns: SparseTensor of the same shape and dtype, its indices in row-major order. The values are differentiable by the
       tensor.
     Raises: ArgumentTypeError (a TypeError): `tensor` cannot be converted to a tensor.
@@ -56,7 +56,7 @@ def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
       array([2.], dtype=float32)
     """
     x = lift(tensor)
-    indices = where(not_equal(x, lift(0, x.dtype)))
+    indices = where(x if x.dtype.is_bool else not_equal(x, lift(0, x.dtype)))
     return SparseTensor.of(indices, gather_nd(x, indices), flat_shape(x), x.dims)
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.ops import array as a
 from graphad.ops import linalg as la
 from graphad.ops import math as m
+from graphad.ops.linalg.determinants import Cofactors
 from tests.support.op_case import OpCase, complex_, integer, real
 
 SIZES = ("sizes",)
@@ -26,6 +29,24 @@ def factor(x: Any) -> Any:
 
 def _factor(x: Any) -> Any:
     return np.linalg.cholesky(x @ np.conj(np.swapaxes(x, -1, -2)) + np.eye(3))
+
+
+# Its third row is the sum of the others.
+SINGULAR = np.array([[1.0, 2.0, -1.0], [0.5, 1.0, 3.0], [1.5, 3.0, 2.0]])
+
+
+def cofactors(*xs: Any) -> Any:
+    return bind(Cofactors(), *map(lift, xs))
+
+
+def _cofactors(x: Any) -> Any:
+    minors = [[np.delete(np.delete(x, i, -2), j, -1) for j in range(x.shape[-1])] for i in range(x.shape[-2])]
+    found = [[(-1) ** (i + j) * np.linalg.det(y) for j, y in enumerate(row)] for i, row in enumerate(minors)]
+    return np.moveaxis(np.array(found), (0, 1), (-2, -1))
+
+
+def _slopes_of_cofactors(x: Any, h: Any) -> Any:
+    return (_cofactors(x + h) - _cofactors(x - h)) / 2  # exact, since they are of second degree
 
 
 def log_volume(x: Any) -> Any:
@@ -186,6 +207,8 @@ SOLVE = [
     ),
     OpCase(la.det, definite(2, 3, 3), expected=np.linalg.det),
     OpCase(la.det, complex_(2, 2), expected=np.linalg.det),
+    OpCase(cofactors, real(2, 3, 3), expected=_cofactors, float32=False),
+    OpCase(cofactors, SINGULAR, real(2, 3, 3), expected=_slopes_of_cofactors, float32=False),
     OpCase(la.slogdet, definite(2, 3, 3), expected=lambda x: list(np.linalg.slogdet(x))),
     OpCase(
         la.slogdet, complex_(3, 3) + 4 * np.eye(3), expected=lambda x: [y + 0j for y in np.linalg.slogdet(x)]

@@ -84,12 +84,29 @@ def test_a_zero_cotangent_of_a_matrix_that_is_taken_has_its_own_derivative() -> 
     np.testing.assert_allclose(tf.gather(second, [0, 2]), alone[1])
 
 
-def test_a_singular_matrix_that_is_taken_is_an_error() -> None:
+def test_a_singular_matrix_whose_logarithm_is_taken_is_an_error() -> None:
     with pytest.raises(MatrixError, match="not invertible"):
-        derivatives(tf.linalg.det, tf.constant(SINGULAR))
+        derivatives(FUNCTIONS["log"], tf.constant(SINGULAR))
     both = tf.constant(np.stack([SINGULAR, REGULAR, REGULAR]))
     with pytest.raises(MatrixError, match="not invertible"):
-        derivatives(lambda x: taken(tf.linalg.det, x), both)
+        derivatives(lambda x: taken(FUNCTIONS["log"], x), both)
+
+
+def test_a_singular_matrix_that_is_taken_with_a_zero_cotangent_has_its_second_derivative() -> None:
+    def residual(x: Any) -> Any:
+        return tf.square(tf.linalg.det(x))
+
+    slope, second = derivatives(
+        lambda x: taken(residual, x), tf.constant(np.stack([SINGULAR, REGULAR, REGULAR.T]))
+    )
+    with tf.GradientTape() as tape:
+        x = tf.constant(SINGULAR)
+        tape.watch(x)
+        y = tf.linalg.det(x)
+    normal = tape.gradient(y, x).numpy()
+    assert not slope[0].numpy().any() and normal.any()
+    weights = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(second[0], 2 * np.sum(normal * weights) * normal, rtol=1e-12, atol=1e-12)
 
 
 def test_a_sign_that_is_taken_has_a_derivative_by_all_matrices():
