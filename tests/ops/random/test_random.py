@@ -229,3 +229,51 @@ def test_the_state_of_a_generator_is_read_as_a_tensor() -> None:
     np.testing.assert_array_equal(again, first)
     np.testing.assert_array_equal(after, made.state.numpy())
     assert np.any(after != before)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "limits"),
+    [
+        ("uniform", "float32", (None, None)),
+        ("uniform", "float64", (None, None)),
+        ("uniform", "float16", (None, None)),
+        ("normal", "float32", (None, None)),
+        ("normal", "float64", (None, None)),
+        ("normal", "float16", (None, None)),
+        ("bits", "int32", (None, None)),
+        ("bits", "uint64", (None, None)),
+        ("integers", "int32", (-7, 1000)),
+        ("integers", "int64", (-(2**63), 2**63 - 1)),
+        ("integers", "uint8", (3, 3)),
+        ("integers", "uint64", (2**63, 2**63 + 5)),
+    ],
+)
+@pytest.mark.parametrize("count", [4096, 5003])
+def test_many_numbers_are_the_same_by_native_loops(
+    kind: str, dtype: str, limits: Any, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing = pytest.importorskip("graphad.compiler.cpu.runtime.drawing")
+    key, kept = np.array([-3, 2**30 + 1], np.int32 if count % 2 else np.int64), np.dtype(dtype)
+
+    def drawn(still_by_numpy: int) -> Any:
+        monkeypatch.setattr(philox, "_still_by_numpy", still_by_numpy)
+        if kind in ("uniform", "normal"):
+            return getattr(philox, kind)(key, count, kept)
+        return philox.integers(key, count, *[x if x is None else kept.type(x) for x in limits], kept)
+
+    taken: list[str] = []
+    by_loop = drawing.drawn
+
+    def noted(*given: Any) -> Any:
+        taken.append(given[0])
+        found = by_loop(*given)
+        assert (found is not None) == drawing.has(kind, dtype)
+        return found
+
+    monkeypatch.setattr(drawing, "drawn", noted)
+    want = drawn(1 << 40)
+    assert not taken
+    found = drawn(0)
+    assert taken == [kind]
+    assert found.dtype == want.dtype == kept
+    np.testing.assert_array_equal(found.view(np.uint8), want.view(np.uint8))
