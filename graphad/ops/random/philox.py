@@ -3,15 +3,14 @@
 A key is two 64-bit words. Its stream is that of NumPy's `Philox`, which is fixed by its paper (Salmon et al., 2011), so the
 same key gives the same bits on every machine. Element i of a draw depends on its position in the stream only.
 
-On the CPU NumPy computes the stream, and in a program that draws much the compiler's loops do, in two thirds of the time and with
-the same bits. For keys on another device, which may be stacks [..., 2], the rounds of the paper are steps on arrays there;
-`blocks.py` has them as ops.
+On the CPU NumPy computes the stream, and in a program that computes much the steps of compiled code do, in two thirds of the
+time and with the same bits. For keys on another device, which may be stacks [..., 2], the rounds
+of the paper are steps on arrays there; `blocks.py` has them as ops.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,11 @@ import numpy as np
 
 from graphad.core import arrays
 from graphad.core.annotations import DTypeLike
-from graphad.core.errors import InvalidArgumentError, UnavailableError
+from graphad.core.dtypes import from_numpy
+from graphad.core.errors import InvalidArgumentError
+from graphad.kernels import forms
 from graphad.kernels.scalars import mul_high
+from graphad.ops.native_steps import by_step
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -56,30 +58,15 @@ def stream(key: Array) -> Any:
     return source
 
 
-_MANY = 4096  # numbers for which the call of a native loop pays
-_MUCH = 1 << 22  # numbers that NumPy draws before the loops are loaded, which takes as long as some ten times as many
-_still_by_numpy = _MUCH  # what is left of them; a race between threads only moves the moment
+_MANY = 4096  # numbers, for which it pays to ask
 
 
-@functools.cache
-def _loops() -> Any:
-    return importlib.import_module("graphad.compiler.cpu.runtime.drawing")
-
-
-def by_native_loop(
-    kind: str, key: Any, count: int, dtype: Any, low: Any = None, high: Any = None
-) -> np.ndarray | None:
-    """Many numbers of a kind of `Draw`, by the loop of compiled code; None where the steps here are to draw them."""
-    global _still_by_numpy
-    if count < _MANY or not arrays.is_here(key):
+def _by_step(kind: str, key: Any, count: int, dtype: Any, *limits: Any) -> Any:
+    """Many numbers of a kind of `Draw`, by the step of compiled code; None where NumPy is to draw them."""
+    if count < _MANY:
         return None
-    if _still_by_numpy > 0:
-        _still_by_numpy -= count
-        return None
-    try:
-        return _loops().drawn(kind, key, count, dtype, low, high)
-    except (UnavailableError, ImportError):
-        return None
+    operands = (key, *[np.asarray(limit, dtype) for limit in limits])
+    return by_step(forms.Drawn(kind, from_numpy(np.dtype(dtype))), operands, (count,), dtype, count)
 
 
 MULTIPLIERS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
@@ -128,7 +115,7 @@ def _words_of_arrays(key: Array | DeviceArray, count: int, bits: int) -> Any:
 
 def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Numbers k / 2^m with k from 0 to 2^m - 1, where m is the precision of the dtype (24 for float32, 53 for float64)."""
-    found = by_native_loop("uniform", key, count, dtype)
+    found = _by_step("uniform", key, count, dtype)
     if found is not None:
         return found
     return _unit(words(key, count, 64 if dtype == np.float64 else 32), dtype)
@@ -163,7 +150,7 @@ def _format(size: int, dtype: Any) -> tuple[Any, ...]:
 
 def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
     """Standard normal numbers by the Box-Muller method: two of them from two words."""
-    found = by_native_loop("normal", key, count, dtype)
+    found = _by_step("normal", key, count, dtype)
     if found is not None:
         return found
     wide = _wide(dtype)
@@ -246,7 +233,8 @@ def integers(key: Any, count: int, low: Any, high: Any, dtype: Any) -> Any:
     """Integers from low to high - 1; None for both gives every value of the dtype."""
     if low is not None and high < low:
         raise InvalidArgumentError(f"random.uniform: Need minval < maxval, got {low} >= {high}.")
-    found = by_native_loop("bits" if low is None else "integers", key, count, dtype, low, high)
+    limits = () if low is None else (low, high)
+    found = _by_step("integers" if limits else "bits", key, count, dtype, *limits)
     if found is not None:
         return found
     bits = words(key, count, 64)
@@ -269,7 +257,9 @@ def derived(key: Array, turn: int) -> np.ndarray:
     return stream(mixed).random_raw(2).view(np.int64)  # type: ignore[no-any-return]
 
 
-_MANY_KEYS = 64  # numbers of keys from which the rounds as steps on arrays are quicker than a generator for each
+_MANY_KEYS = (
+    64  # numbers of keys from which the rounds as steps on arrays are quicker than a generator for each
+)
 
 
 _PART = 1 << 14  # turns whose words stay in the cache

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.cpu.runtime import blas, driver, native, numpy_loops
+from graphad.compiler.cpu.runtime import blas, native, numpy_loops
 from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InternalError
 from graphad.ops.random import philox
 
 if TYPE_CHECKING:
@@ -230,25 +229,6 @@ def has(kind: str, dtype: str) -> bool:
     for word, array in zip((KEYS, TARGET, LOW, HIGH, WORK), (key, found, *limits, work), strict=True):
         words[word] = array.ctypes.data
     return not blas.run_step(kernel(kind, dtype), words) and np.array_equal(found, want)
-
-
-def drawn(kind: str, key: Any, count: int, dtype: Any, low: Any, high: Any) -> np.ndarray | None:
-    """So many numbers of one key, for eager code; limits that are in order, for integers. None where there is no step."""
-    kept = np.dtype(dtype)
-    name = as_dtype(kept).name
-    if not has(kind, name):
-        return None
-    key, found = np.ascontiguousarray(key, np.int64), np.empty(count, kept)
-    limits = [np.asarray(0 if limit is None else limit, kept) for limit in (low, high)]
-    work = np.empty(2 * count + 2 if kind == "normal" else 0)
-    words = words_of(kind, name, key.itemsize, key.shape, found.shape)
-    for word, array in zip((KEYS, TARGET, LOW, HIGH, WORK), (key, found, *limits, work), strict=True):
-        words[word] = array.ctypes.data
-    block = np.array(words, np.int64)
-    status, _ = driver.run_table(np.array([[kernel(kind, name), block.ctypes.data]], np.int64))
-    if status:
-        raise InternalError(f"draw: a step ended with status {status}")
-    return found
 
 
 def _loops(dtype: str) -> list[tuple[int, int] | None]:
