@@ -60,7 +60,10 @@ _TEXTS = {
     LINES: convolving_lines,
     FEW: convolving_few,
 }  # by the first function of each
-_NAMES = {"f": "float32", "d": "float64"}  # of dtypes by their letters, in a tenth of the time of `dtype.name`
+_NAMES = {
+    "f": "float32",
+    "d": "float64",
+}  # of dtypes by their letters, in a tenth of the time of `dtype.name`
 _functions: dict[tuple[str, int], list[int]] = {}
 
 
