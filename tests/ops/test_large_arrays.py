@@ -454,3 +454,30 @@ def test_sums_over_axes_that_others_follow_have_more_digits_than_numpys(
     )
     assert abs(found - want).max() <= max(abs(np.add.reduce(x, axes) - want).max(), np.finfo(dtype).eps * 8)
     assert same_bits(tf.reduce_mean(x, axes).numpy(), found / dtype(x.size // want.size))
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+)
+def test_distinct_integers_are_found_without_sorting_them(dtype: Any) -> None:
+    info, rng = np.iinfo(dtype), np.random.default_rng(6)
+    for low, spread in (
+        (info.min, 100),
+        (info.max - 100, 100),
+        (info.min, int(info.max) - int(info.min)),
+        (3, 40),
+    ):
+        x = np.array([int(low) + int(k) for k in rng.integers(0, min(spread, 2**40), 300)]).astype(dtype)
+        for values in (x, x[::2]):
+            found = tf.unique(tf.constant(values))
+            _, firsts = np.unique(values, return_index=True)
+            assert same_bits(found.y.numpy(), values[np.sort(firsts)])
+            assert same_bits(
+                found.idx.numpy(), np.searchsorted(np.sort(firsts), _first(values)).astype(np.int32)
+            )
+
+
+def _first(values: np.ndarray) -> np.ndarray:
+    """Where each element comes first."""
+    _, firsts, group = np.unique(values, return_index=True, return_inverse=True)
+    return firsts[group]
