@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core import arrays
+from graphad.kernels import forms
 from graphad.ops import library
+from graphad.ops.native_steps import by_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,8 +75,10 @@ def ADDED(
     if x.size >= MANY and (dtype is None or dtype == x.dtype):
         if has_short_rows(x, axes, 2 * _FEW - 1):
             return by_columns(np.add, x, keepdims)
-        if x.size >= _WORTH_FOLDING and has_few_columns(x, axes):
-            return _folded(x, len(axes or ()), keepdims)
+        if x.size >= _WORTH_FOLDING and axes is not None:
+            found = _folded(x, axes, keepdims)
+            if found is not None:
+                return found
     total: Array = PLAIN_SUM(x, axes, dtype, out, keepdims)
     return total
 
@@ -83,33 +87,42 @@ _WORTH_FOLDING = 4096  # numbers
 _WIDE, _TIMES = 512, 4  # numbers of a wide row, and how many such rows there are at least
 
 
-def has_few_columns(x: Array, axes: Sequence[int] | None) -> bool:
-    """Whether `axes` are the first ones of an array of floats that lie behind each other, and the others have few elements.
+def _folded(x: Array, axes: Sequence[int], keepdims: bool) -> Array | None:
+    """The sums over axes that others follow, in an array of floats that lie behind each other; None where NumPy's are as quick.
 
-    For each row NumPy starts a loop of its own over these few: bias and mean of pictures with few channels.
+    For each row of few elements NumPy starts a loop of its own: bias and mean of pictures with few channels, means of groups
+    of channels. Here several rows side by side are one wide row, the sums of those rows are rows again, and what is left is
+    NumPy's. In float32 the running sums are shorter, and so have more digits.
     """
-    if type(x) is not np.ndarray or axes is None or x.dtype.kind != "f" or x.dtype.itemsize < 4:
-        return False
-    if not 0 < len(axes) < x.ndim or not x.flags.c_contiguous:
-        return False
-    if sorted([axis % x.ndim for axis in axes]) != list(range(len(axes))):
-        return False
-    columns = math.prod(x.shape[len(axes) :])
-    return 1 < columns <= _WIDE // _TIMES and x.size >= _TIMES * _WIDE
-
-
-def _folded(x: np.ndarray, lead: int, keepdims: bool) -> Array:
-    """The sums over the first axes of an array as `has_few_columns` wants it: several rows side by side are one wide row. In
-    float32 the running sums are shorter, and so have more digits."""
-    kept = x.shape[lead:]
-    columns = math.prod(kept)
-    flat = x.reshape(-1, columns)
-    fold = _WIDE // columns
-    whole = len(flat) - len(flat) % fold
-    total = PLAIN_SUM(PLAIN_SUM(flat[:whole].reshape(-1, fold * columns), 0).reshape(fold, columns), 0)
-    if whole < len(flat):
-        total += PLAIN_SUM(flat[whole:], 0)
-    return total.reshape((1,) * lead + kept if keepdims else kept)  # type: ignore[no-any-return]
+    if type(x) is not np.ndarray or x.dtype.kind != "f" or x.dtype.itemsize < 4 or not x.flags.c_contiguous:
+        return None
+    gone = sorted([axis % x.ndim for axis in axes])
+    if not gone:
+        return None
+    first = end = gone[0]
+    while end in gone:  # axes that follow each other are one
+        end += 1
+    columns = math.prod(x.shape[end:])
+    if columns < 2 or (columns > _WIDE // _TIMES and gone[-1] < end):
+        return None
+    lead, count = math.prod(x.shape[:first]), math.prod(x.shape[first:end])
+    if count * columns < _TIMES * _WIDE:
+        return None
+    fold = max(1, _WIDE // columns)
+    whole = count - count % fold
+    flat = x.reshape(lead, count, columns)
+    rows = flat if whole == count else flat[:, :whole]
+    total = PLAIN_SUM(rows.reshape(lead, whole // fold, fold * columns), 1).reshape(lead, fold, columns)
+    total = PLAIN_SUM(total, 1) if fold > 1 else total[:, 0]
+    if whole < count:
+        total += PLAIN_SUM(flat[:, whole:], 1)
+    total = total.reshape(*x.shape[:first], *(1,) * (end - first), *x.shape[end:])
+    rest = tuple([axis for axis in gone if axis >= end])
+    if rest:
+        total = PLAIN_SUM(total, rest, None, None, True)
+    if keepdims:
+        return total
+    return total.reshape([size for k, size in enumerate(x.shape) if k not in gone])  # type: ignore[no-any-return]
 
 
 def is_narrow(dtype: np.dtype[Any]) -> bool:
@@ -197,6 +210,7 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
     return as_dtype_of(out, values)
 
 
+_ADDED_ROWS = forms.Indexed("add", 0, 0)
 _BLOCK = 1 << 20
 _WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
 _AT_ONCE = 1024  # numbers, for which NumPy's way takes less time than to choose another
@@ -271,8 +285,15 @@ def add_at(into: Array, key: Array | tuple[Any, ...], added: Any) -> None:
 
 
 def _added_to_zeros(into: np.ndarray, number: np.ndarray, rows: np.ndarray) -> bool:
-    """Whether many rows were added to zeros by SciPy: the product with a matrix that has a 1 for each, in their order."""
-    if rows.size < _WORTH_SCIPY or rows.dtype.char not in "fd" or into.view(f"u{into.itemsize}").any():
+    """Whether many rows were added to zeros: by the step of compiled code, or by SciPy, as the product with a matrix that has a 1
+    for each, both in their order."""
+    if into.itemsize not in (4, 8) or into.view(f"u{into.itemsize}").any():
+        return False
+    found = by_step(_ADDED_ROWS, (rows, number), into.shape, into.dtype, rows.size)
+    if found is not None:
+        into[...] = found
+        return True
+    if rows.size < _WORTH_SCIPY or rows.dtype.char not in "fd":
         return False
     scipy = library.sparse()
     if scipy is None:

@@ -265,25 +265,33 @@ _FEW_COLUMNS, _ROW, _ROW_AT_LEAST = 64, 512, 32  # elements of the smaller opera
 
 
 def beside(formula: Any, x: Any, y: Any) -> Any:
-    """`formula(x, y)` elementwise where one array has few elements, which meet each row of the many of the other: with several
-    rows side by side, since NumPy starts a loop of its own for each. None where the operands do not lie like that."""
+    """`formula(x, y)` elementwise where one array has few elements, which meet each row of the many of the other, or has such for
+    each of several stacks of rows: with several rows side by side, since NumPy starts a loop of its own for each. None where the
+    operands do not lie like that."""
     if type(x) is not _ARRAY or type(y) is not _ARRAY:
         return None
     many, few = (x, y) if x.size > y.size else (y, x)
-    columns = few.size
-    if not 1 < columns <= _FEW_COLUMNS or not many.flags.c_contiguous:
+    if few.size < 2 or not many.flags.c_contiguous or few.ndim > many.ndim:
         return None
-    sizes = few.shape
-    while sizes[0] == 1:
-        sizes = sizes[1:]
-    if many.ndim < few.ndim or many.shape[many.ndim - len(sizes) :] != sizes:
+    sizes, end = (1,) * (many.ndim - few.ndim) + few.shape, many.ndim
+    while end and sizes[end - 1] == many.shape[end - 1]:
+        end -= 1
+    first, columns = end, few.size
+    while first and sizes[first - 1] == 1:
+        first -= 1
+    if first:  # for each of several stacks of rows
+        if sizes[:first] != many.shape[:first]:
+            return None
+        columns //= math.prod(sizes[:first])
+    if not 1 < columns <= _FEW_COLUMNS:
         return None
-    rows = many.size // columns
+    rows = math.prod(many.shape[first:end])
     fold = min(
         rows & -rows, 1 << (_ROW // columns).bit_length() - 1
     )  # a power of 2 that divides their number
     if fold * columns < _ROW_AT_LEAST:
         return None
-    wide, tiled = many.reshape(-1, fold * columns), np.concatenate([few.reshape(-1)] * fold)
+    wide, tiled = many.reshape(-1, rows // fold, fold * columns), few.reshape(-1, 1, columns)
+    tiled = np.concatenate([tiled] * fold, 2)
     found = formula(wide, tiled) if many is x else formula(tiled, wide)
     return found.reshape(many.shape)

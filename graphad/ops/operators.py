@@ -28,6 +28,7 @@ from graphad.ops.array.ensure import set_shape
 from graphad.ops.array.gather import added_up
 from graphad.ops.array.join import Stack
 from graphad.ops.array.slice import getitem
+from graphad.ops.choice import BESIDE, beside
 from graphad.ops.hints import HINTS, listed
 from graphad.ops.linalg.matmul import MATMUL, matmul, product_of_arrays
 from graphad.ops.math.arithmetic import ADD, DIV, FLOORDIV, MOD, MUL, SUB, abs, divide, negative
@@ -140,6 +141,7 @@ def _hot(
     reflected = _REFLECTED.get(name, f"r{name}").join(("__", "__"))
     # Told by identity, which costs less than a look into a set.
     likely = _FLOAT32 if _FLOAT32 in dtypes else None
+    is_elementwise = op is not MATMUL
 
     def forward(self: Any, other: Any) -> Any:
         if type(self) is EagerTensor:
@@ -150,6 +152,10 @@ def _hot(
                     dtype = a.dtype
                     if dtype is b.dtype and (dtype is likely or dtype in dtypes):
                         try:
+                            if a.size >= BESIDE and a.size != b.size and is_elementwise:
+                                found = beside(symbol, a, b)
+                                if found is not None:
+                                    return EagerTensor(found)
                             return EagerTensor(symbol(a, b))
                         except SHORT_WAY_ENDS:
                             pass

@@ -397,3 +397,87 @@ def test_lists_have_the_dtype_that_they_had() -> None:
 def test_a_scalar_is_broadcast_to_the_shape_of_a_scalar() -> None:
     op = BroadcastTo(())
     assert op.eval(np.asarray(2.5)) == 2.5
+
+
+@pytest.mark.parametrize(
+    "many, few",
+    [
+        ((8, 64, 64, 3), (3,)),
+        ((8, 64, 64, 3), (1, 1, 1, 3)),
+        ((8, 64, 64, 3), (8, 1, 1, 3)),
+        ((8, 64, 64, 3), (8, 1, 64, 3)),
+        ((4, 5, 1000, 7), (4, 5, 1, 7)),
+        ((4, 5, 1000, 7), (4, 1, 1000, 7)),
+        ((3, 3001, 3), (3, 1, 3)),
+        ((9000, 3), (9000, 1)),
+        ((9000, 3), (2, 1, 3)),
+        ((2, 1, 8192), (2, 1, 1)),
+    ],
+)
+def test_a_few_numbers_meet_each_row_as_numpy_has_it(many: Any, few: Any) -> None:
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal(many).astype(np.float32), rng.standard_normal(few).astype(np.float32)
+    a, b = tf.constant(x), tf.constant(y)
+    assert same_bits((a - b).numpy(), x - y)
+    assert same_bits((b - a).numpy(), y - x)
+    assert same_bits(tf.subtract(a, b).numpy(), x - y)
+    assert same_bits((a / b).numpy(), x / y)
+    assert same_bits((a < b).numpy(), x < y)
+    rows = rng.standard_normal((many[-1], 5)).astype(np.float32)
+    np.testing.assert_allclose((a @ rows).numpy(), x @ rows, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "shape, axes",
+    [
+        ((8, 1024, 8, 4), (1, 3)),
+        ((8, 32, 32, 32), (1, 2)),
+        ((5000, 2, 3, 7), (0, 2)),
+        ((16, 16, 16, 16), (0, 2)),
+        ((4, 1001, 5), (1,)),
+        ((2, 3000, 5, 1, 4), (1, 3)),
+        ((8, 1024, 4, 64), (1, 3)),
+        ((3, 4097), (0,)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_over_axes_that_others_follow_have_more_digits_than_numpys(
+    shape: Any, axes: Any, dtype: Any
+) -> None:
+    x = np.random.default_rng(8).standard_normal(shape).astype(dtype)
+    want = x.astype(np.longdouble).sum(axes)
+    found = tf.reduce_sum(x, axes).numpy()
+    assert found.dtype == dtype and found.shape == want.shape
+    assert (
+        tf.reduce_sum(x, axes, keepdims=True).shape
+        == want.sum(()).reshape([1 if k in axes else n for k, n in enumerate(shape)]).shape
+    )
+    assert abs(found - want).max() <= max(abs(np.add.reduce(x, axes) - want).max(), np.finfo(dtype).eps * 8)
+    assert same_bits(tf.reduce_mean(x, axes).numpy(), found / dtype(x.size // want.size))
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+)
+def test_distinct_integers_are_found_without_sorting_them(dtype: Any) -> None:
+    info, rng = np.iinfo(dtype), np.random.default_rng(6)
+    for low, spread in (
+        (info.min, 100),
+        (info.max - 100, 100),
+        (info.min, int(info.max) - int(info.min)),
+        (3, 40),
+    ):
+        x = np.array([int(low) + int(k) for k in rng.integers(0, min(spread, 2**40), 300)]).astype(dtype)
+        for values in (x, x[::2]):
+            found = tf.unique(tf.constant(values))
+            _, firsts = np.unique(values, return_index=True)
+            assert same_bits(found.y.numpy(), values[np.sort(firsts)])
+            assert same_bits(
+                found.idx.numpy(), np.searchsorted(np.sort(firsts), _first(values)).astype(np.int32)
+            )
+
+
+def _first(values: np.ndarray) -> np.ndarray:
+    """Where each element comes first."""
+    _, firsts, group = np.unique(values, return_index=True, return_inverse=True)
+    return firsts[group]

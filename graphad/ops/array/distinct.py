@@ -104,6 +104,11 @@ def _unique(op: str, x: TensorLike, out_idx: DType | np.dtype[Any] | str | type)
 
 def _first_seen(x: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """The same at once. Raises: ValueError: NumPy has no order for such elements, or takes longer for so many."""
+    if x.ndim == 1 and x.size > _FEW and x.dtype.kind in "iu":
+        low = x.min()
+        span = int(x.max()) - int(low) + 1
+        if span <= _OF_A_TABLE * x.size:
+            return _by_table(x, low, span, dtype)
     if x.ndim != 1 or x.dtype.kind == "c" or x.size > _MANY:
         raise ValueError("the usual way is taken")
     _, firsts, group = np.unique(x, return_index=True, return_inverse=True, equal_nan=False)
@@ -111,6 +116,26 @@ def _first_seen(x: Array, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     number = np.empty(firsts.size, dtype)
     number[by_place] = np.arange(firsts.size)
     return x[firsts[by_place]], number[group], np.array(firsts.size, np.int32)
+
+
+_FEW, _OF_A_TABLE = (
+    64,
+    4,
+)  # integers, and how large a table of all numbers from the least to the largest may be for each
+
+
+def _by_table(x: Array, low: Any, span: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
+    """The same for integers from `low` on, `span` numbers, without sorting them."""
+    wide = x if x.dtype.itemsize == 8 else x.astype(np.int64)  # differences of narrower ones might overflow
+    at = (wide - wide.dtype.type(low)).astype(np.intp, copy=False)
+    first = np.full(span, x.size, np.intp)
+    first[at[::-1]] = np.arange(x.size - 1, -1, -1)  # of several the last counts, which comes first
+    there = np.flatnonzero(first < x.size)
+    firsts = first[there]
+    by_place = np.argsort(firsts)
+    number = np.empty(span, dtype)
+    number[there[by_place]] = np.arange(firsts.size)
+    return x[firsts[by_place]], number[at], np.array(firsts.size, np.int32)
 
 
 __all__ = ["Unique", "UniqueWithCounts", "unique", "unique_with_counts"]

@@ -38,7 +38,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
 from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
-from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates
+from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, blocks, by_coordinates, combined
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
@@ -61,14 +61,6 @@ def check_range(op: str, indices: Array, size: int, name: str = "indices", least
         at = f"[{','.join(map(str, place))}]" if place else ""
         allowed = f"in [{least}, {size})" if least is not None else f"below {size}"
         raise OutOfRangeError(f"{op}: {name}{at} = {flat[first]} is not {allowed}.")
-
-
-def blocks(params: Array, indices: Array, axis: int, batch_dims: int) -> tuple[Any, Any]:
-    """Parameters as [batch, before, n, after] and indices as [batch, m]."""
-    dims = np.shape(params)
-    lead, before, after = map(math.prod, (dims[:batch_dims], dims[batch_dims:axis], dims[axis + 1 :]))
-    many = -1 if lead else math.prod(np.shape(indices)[batch_dims:])
-    return np.reshape(params, (lead, before, dims[axis], after)), np.reshape(indices, (lead, many))
 
 
 @define
@@ -210,6 +202,9 @@ class GatherGrad(Op):
 
     def eval(self, g: Array, indices: Array) -> Array:
         axis = self.axis % len(self.shape)
+        found = combined("add", g, indices, self.shape, self.batch_dims, axis)
+        if found is not None:
+            return found
         out = arrays.zeros(self.shape, wide(g.dtype), g)
         check_range("gather", indices, self.shape[axis])
         if not out.size or not np.size(g):
@@ -431,6 +426,9 @@ class ScatterNd(Op):
             return arrays.zeros(self.shape, updates.dtype, updates)
         if not indices.shape[-1]:
             return summed(updates, tuple(range(self.batch_dims, indices.ndim - 1)))
+        found = combined("add", updates, indices, self.shape, self.batch_dims, self.batch_dims, True)
+        if found is not None:
+            return found
         return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
 
     @else_eval(WRITES_ANYWHERE)

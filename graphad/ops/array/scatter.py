@@ -44,7 +44,7 @@ from graphad.ops.array.gather import (
     check_range,
     nd_index,
 )
-from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates
+from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates, combined
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import shape as shape_of
@@ -255,6 +255,10 @@ class UnsortedSegmentSum(Segments):
     formerly = {"unsorted_segment_sum_to": num_was_input}
 
     def eval(self, data: Array, ids: Array) -> Array:
+        shape = (*ids.shape[: self.batch_dims], self.num, *data.shape[ids.ndim :])
+        found = combined("add", data, ids, shape, self.batch_dims, self.batch_dims, negative="none")
+        if found is not None:
+            return found
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         return added_at((math.prod(lead) * self.num, *tail), at, values).reshape((*lead, self.num, *tail))
 

@@ -41,6 +41,7 @@ from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, SELECT
+from graphad.ops.native_steps import by_step
 from graphad.ops.rules import (
     FLOATING,
     INEXACT,
@@ -106,6 +107,10 @@ class _Running(Op):
     def touching(self, ctx: VjpContext, y_bar: Tensor) -> Tensor:
         return _counted(y_bar, self.axis, self.exclusive, not self.reverse)
 
+    def by_step(self, x: Array, way: str) -> Array | None:
+        form = kernels.forms.Running(way, self.axis % x.ndim, self.exclusive, self.reverse)
+        return by_step(form, (x,), x.shape, x.dtype, x.size)  # type: ignore[no-any-return]
+
     def accumulate(self, x: Array, formula: np.ufunc, fill: float) -> Array:
         x = np.flip(x, self.axis) if self.reverse else x
         y = running(formula, x, self.axis)
@@ -126,7 +131,8 @@ class CumSum(_Running):
     reverse: bool = False
 
     def eval(self, x: Array) -> Array:
-        return self.accumulate(x, np.add, 0)
+        found = self.by_step(x, "add")
+        return self.accumulate(x, np.add, 0) if found is None else found
 
     @else_eval(_CONTINUES)
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
@@ -149,7 +155,8 @@ class CumProd(_Running):
     reverse: bool = False
 
     def eval(self, x: Array) -> Array:
-        return self.accumulate(x, np.multiply, 1)
+        found = self.by_step(x, "mul")
+        return self.accumulate(x, np.multiply, 1) if found is None else found
 
     @else_eval(_CONTINUES)
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:

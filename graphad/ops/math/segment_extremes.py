@@ -27,7 +27,7 @@ from graphad.kernels import forms
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.order import stable_order
-from graphad.ops.array.positions import WRITES_ANYWHERE
+from graphad.ops.array.positions import WRITES_ANYWHERE, combined
 from graphad.ops.array.scatter import SegmentGather, Segments, UnsortedSegmentSum, members
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, requested_size, static_array
@@ -83,6 +83,12 @@ class _Combined(Segments):
         return super().infer(data, ids)
 
     def eval(self, data: Array, ids: Array) -> Array:
+        if self.formula is not np.multiply:
+            way = "max" if self.formula is np.maximum else "min"
+            shape = (*ids.shape[: self.batch_dims], self.num, *data.shape[ids.ndim :])
+            found = combined(way, data, ids, shape, self.batch_dims, self.batch_dims, negative="none")
+            if found is not None:
+                return found
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
         wide = widened(values)
         count = math.prod(lead) * self.num

@@ -86,6 +86,19 @@ class Pool(w.Windowed):
         ones = np.ones((1, *shape[1:-1], 1), dtype)
         return np.add.reduce(self.parts(ones, 0), axis=self.within())
 
+    def means(self, total: Any, shape: Sequence[int]) -> Any:
+        """The sums of windows of an image of this shape, each divided by the number of its elements; they may be written over."""
+        key = self, tuple(shape[1:]), total.dtype
+        found = _divisors.get(key)
+        if found is None:
+            found = self.divisors(shape, total.dtype)
+            if np.ndim(found) and found.size * shape[-1] <= _MOST_KEPT:
+                # With a number for each channel NumPy's loop does not begin anew at each place.
+                found = np.broadcast_to(found, (*found.shape[:-1], shape[-1])).copy()
+            if np.size(found) <= _MOST_KEPT:
+                _divisors.keep(key, found)
+        return np.divide(total, found, out=total) if type(total) is np.ndarray else total / found
+
     def result(self, x: TensorSpec) -> TensorSpec:
         """The shape of the pooled image."""
         found = self.places(x.dims, self.window)
@@ -116,6 +129,8 @@ class Pool(w.Windowed):
 
 
 _geometries = Memo("geometries of pools", 1024)
+_divisors = Memo("numbers of elements of windows", 64)
+_MOST_KEPT = 1 << 14  # such numbers
 
 
 def _geometry(op: Pool, sizes: tuple[Any, ...]) -> tuple[w.Pads, Any]:
@@ -413,7 +428,7 @@ class AvgPool(Pool):
         wide_x = widened(x)
         total = direct.sums(self, wide_x)
         total = _sums(self, self.parts(wide_x, 0)) if total is None else total
-        return as_dtype_of(total / self.divisors(x.shape, wide_x.dtype), x)
+        return as_dtype_of(self.means(total, x.shape), x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims, given = self.shape_of(ctx, 0)
@@ -469,7 +484,7 @@ class AvgPoolGrad(Pool):
         if op is not self:
             return op.eval(g)
         pads, inner = self.pads_for(self.dims), self.within()
-        each = widened(g) / self.divisors(self.dims, wide(g.dtype))
+        each = self.means(g.astype(wide(g.dtype)), self.dims)
         made = direct.spread(self, self.dims, each)
         if made is not None:
             return as_dtype_of(made, g)

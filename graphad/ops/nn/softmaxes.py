@@ -58,6 +58,11 @@ class AlongAxis(Op):
         return reduce_max(absolute(y_bar), axis=self.axis, keepdims=True)
 
 
+def shifted(x: Array, axis: int) -> Array:
+    """x less its maximum along an axis, which is an array of its own."""
+    return x - np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)  # type: ignore[no-any-return]
+
+
 @define
 class Softmax(AlongAxis):
     """e^x / sum(e^x) along `axis`, without overflow."""
@@ -68,9 +73,13 @@ class Softmax(AlongAxis):
     infer = AlongAxis.infer
 
     def eval(self, x: Array) -> Array:
-        z = widened(x)
-        e = np.exp(z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf))
-        return as_dtype_of(e / np.add.reduce(e, self.axis, keepdims=True), x)
+        e = shifted(widened(x), self.axis)
+        if type(e) is not np.ndarray:
+            e = np.exp(e)
+            return as_dtype_of(e / np.add.reduce(e, self.axis, keepdims=True), x)
+        np.exp(e, out=e)
+        e /= np.add.reduce(e, self.axis, keepdims=True)
+        return as_dtype_of(e, x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
@@ -96,17 +105,17 @@ class LogSoftmax(AlongAxis):
     infer = AlongAxis.infer
 
     def eval(self, x: Array) -> Array:
-        z = widened(x)
-        shifted = z - np.maximum.reduce(z, self.axis, keepdims=True, initial=-np.inf)
-        return as_dtype_of(shifted - np.log(np.add.reduce(np.exp(shifted), self.axis, keepdims=True)), x)
+        z = shifted(widened(x), self.axis)
+        total = np.log(np.add.reduce(np.exp(z), self.axis, keepdims=True))
+        return as_dtype_of(np.subtract(z, total, out=z) if type(z) is np.ndarray else z - total, x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)
 
     @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:
-        shifted = x - reduce_max(x, axis=self.axis, keepdims=True)
-        return shifted - log(reduce_sum(exp(shifted), axis=self.axis, keepdims=True))
+        z = x - reduce_max(x, axis=self.axis, keepdims=True)
+        return z - log(reduce_sum(exp(z), axis=self.axis, keepdims=True))
 
 
 def softmax(logits: TensorLike, axis: int | None = -1, name: str | None = None) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.ops import random
+from graphad.ops import native_steps, random
 from graphad.ops.random import philox
 from graphad.ops.random.generator import Generator, shared_generator
 
@@ -257,3 +257,36 @@ def test_the_seed_may_be_set_while_another_thread_draws_with_a_seed_for_the_firs
     monkeypatch.undo()
     random.set_seed(3)
     assert sorted(drawn) == sorted(float(random.uniform([], seed=7102)) for _ in range(2))
+@pytest.mark.parametrize(
+    ("kind", "dtype", "limits"),
+    [
+        ("uniform", "float32", (None, None)),
+        ("uniform", "float64", (None, None)),
+        ("uniform", "float16", (None, None)),
+        ("normal", "float32", (None, None)),
+        ("normal", "float64", (None, None)),
+        ("normal", "float16", (None, None)),
+        ("bits", "int32", (None, None)),
+        ("bits", "uint64", (None, None)),
+        ("integers", "int32", (-7, 1000)),
+        ("integers", "int64", (-(2**63), 2**63 - 1)),
+        ("integers", "uint8", (3, 3)),
+        ("integers", "uint64", (2**63, 2**63 + 5)),
+    ],
+)
+@pytest.mark.parametrize("count", [4096, 5003])
+def test_many_numbers_are_the_same_by_native_loops(
+    kind: str, dtype: str, limits: Any, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, kept = np.array([-3, 2**30 + 1], np.int32 if count % 2 else np.int64), np.dtype(dtype)
+
+    def drawn(left: int) -> Any:
+        monkeypatch.setattr(native_steps, "_left", left)
+        monkeypatch.setattr(native_steps, "_RUNTIME", "" if left else "sys")
+        if kind in ("uniform", "normal"):
+            return getattr(philox, kind)(key, count, kept)
+        return philox.integers(key, count, *[x if x is None else kept.type(x) for x in limits], kept)
+
+    want, found = drawn(1 << 40), drawn(0)
+    assert found.dtype == want.dtype == kept
+    np.testing.assert_array_equal(found.view(np.uint8), want.view(np.uint8))

@@ -60,6 +60,10 @@ _TEXTS = {
     LINES: convolving_lines,
     FEW: convolving_few,
 }  # by the first function of each
+_NAMES = {
+    "f": "float32",
+    "d": "float64",
+}  # of dtypes by their letters, in a tenth of the time of `dtype.name`
 _functions: dict[tuple[str, int], list[int]] = {}
 
 
@@ -326,16 +330,19 @@ def _run(dtype: str, given: Sequence[tuple[Rows, np.ndarray, np.ndarray, np.ndar
     tables: list[np.ndarray] = []
     held: list[np.ndarray] = []
     for rows, images, other, result in given:
-        words, work = rows.words.copy(), np.empty(rows.workspace, np.uint8)
+        words, room = rows.words.copy(), 0
+        if rows.workspace:
+            work = np.empty(rows.workspace, np.uint8)
+            room = work.ctypes.data
+            held.append(work)
         if rows.columns > other.shape[-1] or (rows.columns and other.ctypes.data % ALIGNMENT):
             other = _placed(other, rows.columns)
             held.append(other)
-        starts = [array.ctypes.data for array in (images, other, result, work)]
-        words[:, : t.PRODUCT + 1] += np.array([*starts, product], np.int64)
-        held.append(work)
-        table = np.empty((len(words), 2), np.int64)
-        table[:, 0] = step(dtype, rows.function)
-        table[:, 1] = words.ctypes.data + np.arange(len(words)) * words.strides[0]
+        first = images.ctypes.data
+        second = first if other is images else other.ctypes.data
+        words[:, : t.PRODUCT + 1] += np.array([first, second, result.ctypes.data, room, product], np.int64)
+        start, size, function = words.ctypes.data, words.strides[0], step(dtype, rows.function)
+        table = np.array([(function, start + k * size) for k in range(len(words))], np.int64)
         tables.append(table)
         held.append(words)
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
@@ -536,11 +543,11 @@ def maxima_rows(s: Sizes, dtype: str, threads: int, spread: bool) -> Rows:
 
 def at_maxima(s: Sizes, x: np.ndarray, g: np.ndarray, to: np.ndarray) -> None:
     """Add the elements of `g` to the zeros `to`, each where its window of `x` has the first maximum; all in C order."""
-    name = x.dtype.name
+    name = _NAMES[x.dtype.char]
     _run(name, [(maxima_rows(s, name, pool.thread_count(), True), x, g, to)])
 
 
 def maxima(s: Sizes, x: np.ndarray, y: np.ndarray) -> None:
     """Write the maximum of each window and channel of `x` to `y`; both in C order."""
-    name = x.dtype.name
+    name = _NAMES[x.dtype.char]
     _run(name, [(maxima_rows(s, name, pool.thread_count(), False), x, x, y)])

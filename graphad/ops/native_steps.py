@@ -1,0 +1,53 @@
+"""Large arrays of eager code by the steps of compiled code, which have the same bits and take a fraction of NumPy's time.
+
+Loading the steps takes as long as NumPy takes for some millions of numbers. So they are taken once as many have come by, or at
+once where the program has loaded the runtime of compiled code for something else.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphad.core.errors import UnavailableError
+
+_MANY = 4096  # numbers, for which the call of a step pays
+_MUCH = 1 << 22  # numbers, for which loading the steps pays
+_RUNTIME = "graphad.compiler.cpu.runtime.driver"
+_left = _MUCH  # of these; threads that change it at once only move the moment
+
+
+@functools.cache
+def _steps() -> Any:
+    return importlib.import_module("graphad.compiler.cpu.eager")
+
+
+def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any, numbers: int) -> Any:
+    """What the step of a form computes of NumPy arrays; None where the usual way must be taken.
+
+    Args:
+      form: One of `kernels.forms`, as the op's `lower` gives it.
+      operands: The arrays, as the form wants them.
+      shape, dtype: Of the result.
+      numbers: How many numbers the op reads or writes.
+    """
+    global _left
+    if numbers < _MANY or any(type(x) is not np.ndarray or not x.dtype.isnative for x in operands):
+        return None
+    if _left > 0:
+        if _RUNTIME not in sys.modules:
+            _left -= numbers
+            return None
+        _left = 0
+    try:
+        return _steps().evaluated(form, operands, shape, dtype)
+    except (UnavailableError, ImportError):
+        return None
+
+
+__all__ = ["by_step"]
