@@ -6,6 +6,7 @@ matrix of shifted elements of the short one is multiplied with all of them at on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isqrt, prod
 from typing import Any
 
@@ -112,7 +113,7 @@ class VectorConvolution(Op):
     def batch(self, ctx: BatchContext, a: Ranked, v: Ranked) -> Tensor:
         return bind(self, *all_stacked(ctx, (a, v)))
 
-    def rows(self, specs: tuple[TensorSpec, ...], axes: RowAxes) -> RowAxis:
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         return row_beside(same_row(axes), specs[0], -1)
 
 
@@ -182,8 +183,8 @@ def _correlated_rows(a: np.ndarray, v: np.ndarray) -> np.ndarray:
     a = arrays.contiguous(a)
     windows = arrays.strided(a, (rows, n - m + 1, m), (*a.strides, a.itemsize))
     if arrays.is_here(a):
-        return np.einsum("rkj,rj->rk", windows, v)
-    return np.matmul(windows, v[:, :, None])[:, :, 0]
+        return np.einsum("rkj,rj->rk", windows, v)  # type: ignore[no-any-return]
+    return np.matmul(windows, v[:, :, None])[:, :, 0]  # type: ignore[no-any-return]
 
 
 def _correlation(a: Any, v: Any, n: int, m: int) -> Tensor:
