@@ -65,6 +65,7 @@ register_later(
         "bessel_k1e bessel_y0 bessel_y1 dawsn erfcx expint fresnel_cos fresnel_sin gamma spence",
         "graphad.ops.math.beta_density": "beta_density",
         "graphad.ops.math.cardinal_sine": "sinc",
+        "graphad.ops.math.convolved": "vector_convolution",
         "graphad.ops.math.cumulative": "cumprod cumsum cumulative_logsumexp linear_recurrence product_of_others shift_by_one",
         "graphad.ops.math.digits": "cbrt copysign exp2 hypot log10 log2",
         "graphad.ops.math.gamma": "lgamma polygamma",

@@ -7,7 +7,7 @@ value, the rule is not linear and there is no forward mode. Call, cond and loop 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
@@ -278,16 +278,26 @@ def dual_of(graph: Graph, which: Sequence[bool], transforms: Transforms) -> tupl
 
 
 def push_entries(
-    entries: Sequence[Entry], tangents: dict[Mark, Tensor], transforms: Transforms
+    entries: Sequence[Entry], tangents: dict[Mark, Tensor], transforms: Transforms, kept: Set[Mark]
 ) -> dict[Mark, Tensor]:
-    """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place."""
-    for op, inputs, outputs, marks, out_marks in entries:
+    """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place.
+
+    What no later entry reads leaves it, unless it is among the marks `kept`: in chunks of a Jacobian each is many rows.
+    """
+    read_last: dict[int, list[Mark]] = {}
+    for mark, k in {mark: k for k, entry in enumerate(entries) for mark in (*entry[4], *entry[3])}.items():
+        if mark is not None and mark not in kept:
+            read_last.setdefault(k, []).append(mark)
+    for k, (op, inputs, outputs, marks, out_marks) in enumerate(entries):
         x_dots = [None if mark is None else tangents.get(mark) for mark in marks]
         if all(dot is None for dot in x_dots):
             continue
         for mark, y_dot in zip(out_marks, push(op, inputs, outputs, x_dots, transforms), strict=True):
             if mark is not None and y_dot is not None:
                 tangents[mark] = y_dot
+        x_dots.clear()
+        for mark in read_last.get(k, ()):
+            tangents.pop(mark, None)
     return tangents
 
 
@@ -303,7 +313,7 @@ def push_forward(
     Raises: FailedPreconditionError: an op on the way writes variables or prints, and would do so again.
     """
     tangents = {mark_of(x): dot for x, dot in zip(sources, dots, strict=True)}
-    push_entries(entries, tangents, transforms)
+    push_entries(entries, tangents, transforms, {mark_of(y) for y in targets})
     found = [tangents.get(mark_of(y)) for y in targets]
     return [zeros_of(y) if dot is None else dot for y, dot in zip(targets, found, strict=True)]
 

@@ -303,7 +303,7 @@ def _columns(
     for basis in _basis(ranked(x.dims), x.spec.dtype, product(x.dims), chunk, one):
         level = BatchLevel(ranked(basis.dims)[0])
         with entered(level):
-            tangents = push_entries(path, {mark: level.wrap(basis)}, TRANSFORMS)
+            tangents = push_entries(path, {mark: level.wrap(basis)}, TRANSFORMS, {mark_of(target)})
             y_dot = tangents.get(mark_of(target))
         if y_dot is None:
             return None

@@ -109,12 +109,21 @@ def _runs_once(entry: Entry) -> bool:
 
 
 def _chunk(path: list[Entry], ends: Sequence[Value], count: int, at_once: int | None, is_traced: bool) -> int:
-    values = (*ends, *(value for entry in path for value in (*entry[1], *entry[2])))
-    chunk: int = chunk_of(count, [value.spec for value in values], at_once)
+    chunk: int = chunk_of(count, [value.spec for value in _stacked(path, ends)], at_once)
     if is_traced and not at_once:
         most = max(_LEAST_CHUNKS_TRACED, _MOST_NODES_TRACED // max(1, len(path)))
         chunk = max(chunk, -(-count // most))
     return max(1, min(chunk, count))
+
+
+def _stacked(path: list[Entry], ends: Sequence[Value]) -> list[Value]:
+    """The values of which there are rows: those between the ends. A weight that is only read is one array for all rows."""
+    between = {x.mark for x in ends} | {mark for entry in path for mark in entry[4]}
+    values = list(ends)
+    for _, inputs, outputs, marks, _ in path:
+        values += [x for x, mark in zip(inputs, marks, strict=True) if mark is not None and mark in between]
+        values += outputs
+    return values
 
 
 def path_between(entries: list[Entry], sources: set[Mark], target: Mark) -> list[Entry]:

@@ -96,9 +96,11 @@ def column_graphs(
 ) -> list[list[Row]] | None:
     """Forward mode: for each source and direction one column pushed forward. None where some are zero."""
 
+    end = mark_of(target)
+
     def push(mark: Mark) -> Callable[[Tensor], Sequence[Tensor | None]]:
         def pushed(dot: Tensor) -> Sequence[Tensor | None]:
-            y_dot = push_entries(path, {mark: dot}, TRANSFORMS).get(mark_of(target))
+            y_dot = push_entries(path, {mark: dot}, TRANSFORMS, {end}).get(end)
             return [None if y_dot is None else real(y_dot)]
 
         return pushed

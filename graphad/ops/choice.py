@@ -252,11 +252,13 @@ _BITS: dict[int, tuple[Any, Any, Any]] = {
 def signs(x: Any) -> Any:
     """`np.sign(x)`."""
     if type(x) is np.ndarray and x.size > 1024 and x.dtype.kind == "f" and x.dtype.itemsize in _BITS:
-        if np.minimum.reduce(np.abs(x), None) > 0:  # neither a zero nor NaN: a one with the sign of x
+        y = np.abs(x)
+        if np.minimum.reduce(y, None) > 0:  # neither a zero nor NaN: a one with the sign of x
             whole, sign, one = _BITS[x.dtype.itemsize]
-            y = x.view(whole) & sign
-            y |= one
-            return y.view(x.dtype)
+            bits = y.view(whole)
+            np.bitwise_and(x.view(whole), sign, out=bits)
+            bits |= one
+            return y
     return np.sign(x)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
+from graphad.core.dims import product
 from graphad.core.dtypes import float32, float64
 from graphad.core.op import Op
 from graphad.core.registry import lookup
@@ -33,15 +34,32 @@ def summed_products(ctx: VjpContext, i: int, g: Tensor, f: Tensor, zeros_stay: b
 
 
 def _by_matrix(g: Tensor, f: Tensor, want: Dims) -> Tensor | None:
-    """The same for a column and a row that were repeated to a matrix: its product with the other one."""
-    if len(ranked(g.dims)) != 2 or 1 in ranked(g.dims):
+    """The same for operands that were repeated along each other's axes, as a column and a row are to a matrix: the product of a
+    matrix, with the axes of the one as its rows, with the other one."""
+    have, given = ranked(g.dims), ranked(f.dims)
+    if want is None or not len(want) == len(given) == len(have):
         return None
-    rows, columns = ranked(g.dims)
-    if want == (rows, 1) and f.dims == (1, columns):
-        return bind(lookup("matmul")(False, True), g, f)  # type: ignore[no-any-return]
-    if want == (1, columns) and f.dims == (rows, 1):
-        return bind(lookup("matmul")(True, False), f, g)  # type: ignore[no-any-return]
-    return None
+    kept, summed = [], []
+    for k, size in enumerate(have):
+        if want[k] == size and given[k] == 1:
+            kept.append(k)
+        elif want[k] == 1 and given[k] == size:
+            summed.append(k)
+        else:
+            return None
+    rows, columns = (product([have[k] for k in axes]) for axes in (kept, summed))
+    if rows < _FEWEST or columns < _FEWEST:
+        return None
+    is_turned = max(summed) < min(kept)  # then it lies in memory as the transpose does
+    shape = (columns, rows) if is_turned else (rows, columns)
+    if not is_turned and max(kept) > min(summed):
+        g = bind(lookup("transpose")((*kept, *summed)), g)
+    matrix = bind(lookup("reshape")(shape), g)
+    vector = bind(lookup("reshape")((columns, 1)), f)
+    return bind(lookup("reshape")(want), bind(lookup("matmul")(is_turned, False), matrix, vector))  # type: ignore[no-any-return]
+
+
+_FEWEST = 2  # rows and columns of a matrix
 
 
 def _sum_to(want: tuple[RawSize, ...], have: tuple[RawSize, ...]) -> Op | None:

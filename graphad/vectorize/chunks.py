@@ -54,6 +54,15 @@ def chunk_of(count: Size, specs: Iterable[TensorSpec | HandleSpec], at_once: int
     return count if chunk >= count else chunk
 
 
+def stacked_specs(graph: Graph, stacked: Sequence[bool]) -> Sequence[TensorSpec | HandleSpec]:
+    """The values of one row of a graph of which there are rows: what depends on its stacked inputs."""
+    has_rows = dict.fromkeys([i for i, is_stacked in enumerate(stacked) if is_stacked])
+    for node in graph.nodes:
+        if any(i in has_rows for i in node.inputs):
+            has_rows |= dict.fromkeys(node.outputs)
+    return [graph.specs[i] for i in has_rows]
+
+
 def in_chunks(
     graph: Graph, stacked: Sequence[bool], inputs: Sequence[Any], size: int, chunk: int
 ) -> Sequence[Any]:

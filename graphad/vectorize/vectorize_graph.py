@@ -47,7 +47,7 @@ from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.reduce import reduce_sum
 from graphad.trace.known import KNOWN_LIMIT
 from graphad.vectorize.batch import BatchLevel, batched, definite, stack_rows
-from graphad.vectorize.chunks import chunk_of, in_chunks
+from graphad.vectorize.chunks import chunk_of, in_chunks, stacked_specs
 
 if TYPE_CHECKING:
     from graphad.gradient.transforms import Transforms
@@ -201,7 +201,7 @@ class Vectorize(Structured):
         """How many rows of the graph, which has known sizes, to compute at once; `size` itself for all."""
         if self.at_once is None or self.effects:
             return size
-        return chunk_of(size, graph.specs, self.at_once)
+        return chunk_of(size, stacked_specs(graph, self.stacked), self.at_once)
 
     def _of_chunks(self, values: Sequence[Any], size: int, chunk: int) -> tuple[Any, ...]:
         outputs: list[Any] = []

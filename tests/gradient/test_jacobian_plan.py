@@ -9,6 +9,7 @@ import graphad as tf
 from graphad.gradient import jacobian as jacobians
 from graphad.gradient.jacobian_plan import Plan
 from graphad.ops.math.exponential import Exp
+from graphad.vectorize import vectorize_graph
 from tests.support.memory import least_peak
 
 Z = np.array([1 + 2j, 3 - 1j], np.complex64)
@@ -223,3 +224,48 @@ def test_errors_of_rules_are_not_taken_for_a_missing_direction(monkeypatch):
     monkeypatch.setattr(Exp, "vjp", broken)
     with pytest.raises((ZeroDivisionError, ValueError), match="a broken rule"):
         tape.jacobian(y, scale)
+
+
+# -- what is counted ------------------------------------------------------------------------------------------------------
+
+
+def layer(x, weights):
+    return tf.tanh(tf.linalg.matvec(weights, x, transpose_a=True))
+
+
+@pytest.mark.parametrize("sizes", ["known", "unknown"])
+def test_weights_of_which_there_are_no_rows_do_not_make_chunks_smaller(sizes, budget, monkeypatch):
+    """A matrix that all rows share takes its bytes once, whatever their number."""
+    rows, x = 500, tf.ones([200])
+    weights = tf.constant(np.random.default_rng(0).standard_normal((200, rows)).astype("f") / 20)
+    budget(
+        rows * rows * 4
+    )  # the target's rows, all of them; the weights are two hundred times as large as each
+    chunks = []
+    if sizes == "known":
+        plan = jacobians.plan_jacobian
+        monkeypatch.setattr(jacobians, "plan_jacobian", lambda *a: chunks.append(plan(*a).chunk) or plan(*a))
+        found = jacobian_of(lambda x: layer(x, weights))(x)
+    else:
+        chunk_of = vectorize_graph.chunk_of
+
+        def count(size, specs, most):
+            chunks.append(chunk_of(size, specs, most))
+            return chunks[-1]
+
+        monkeypatch.setattr(vectorize_graph, "chunk_of", count)
+        spec = [tf.TensorSpec([None], tf.float32)]
+        found = tf.function(jacobian_of(lambda x: layer(x, weights)), input_signature=spec)(x)
+    assert chunks and min(chunks) == rows
+    slope = 1 - layer(x, weights).numpy() ** 2
+    np.testing.assert_allclose(found, slope[:, None] * weights.numpy().T, rtol=1e-5)
+
+
+def test_weights_of_whose_gradients_there_are_rows_make_chunks_smaller(budget, monkeypatch):
+    chunks = []
+    plan = jacobians.plan_jacobian
+    monkeypatch.setattr(jacobians, "plan_jacobian", lambda *a: chunks.append(plan(*a).chunk) or plan(*a))
+    x, weights = tf.ones([8]), tf.ones([8, 50])
+    budget(5 * 8 * 50 * 4)
+    jacobian_of(lambda w: layer(x, w))(weights)
+    assert chunks == [5]

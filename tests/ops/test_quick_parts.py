@@ -92,6 +92,23 @@ def test_finite_numbers_are_copied_by_nan_to_num() -> None:
 
 
 @pytest.mark.parametrize(
+    "ends", [[], [np.finfo(np.float32).max, -np.finfo(np.float32).max, -0.0], [np.nan, np.inf]]
+)
+def test_nan_to_num_has_one_value_and_one_gradient_eagerly_and_traced(ends: list[float]) -> None:
+    x = tf.constant(np.concatenate([RNG.normal(size=3000), ends]).astype(np.float32))
+
+    def both(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = gnp.nan_to_num(x)
+        return y, tape.gradient(y, x)
+
+    eager, traced = both(x), tf.function(both)(x)
+    assert [z.numpy().tobytes() for z in eager] == [z.numpy().tobytes() for z in traced]
+    np.testing.assert_array_equal(eager[1].numpy(), np.isfinite(x.numpy()))
+
+
+@pytest.mark.parametrize(
     "function",
     [
         tf.math.bessel_i0e, tf.math.bessel_i1, tf.math.bessel_i1e, tf.math.special.bessel_j1, tf.math.special.bessel_y1,

@@ -9,7 +9,7 @@ The modules by subject:
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
     special functions     special, gamma, digamma_zeros, incomplete, parameter_slopes, beta_density, bessel,
                           bessel_far, bessel_modified, bessel_zeros, series, compiled_loops
-    composed              composed, polynomial, fake_quantisation
+    composed              composed, polynomial, convolved, fake_quantisation
 """
 
 import graphad.ops.math.cast  # before the function of the same name is bound

@@ -8,21 +8,19 @@ import numpy as np
 
 from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
-from graphad.core.bind import bind, constant_here
+from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.ieee import unreported
 from graphad.core.op import TupleOp, define, no_batch, no_rows
 from graphad.core.shapes import format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
-from graphad.ops.array.reshape import ExpandDims, Squeeze
 from graphad.ops.array.transpose import reverse
-from graphad.ops.linalg.matmul import times
 from graphad.ops.math.arithmetic import NEG, SUB
 from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.rules import INEXACT, require_kind, same_dtype
 
 
@@ -69,10 +67,12 @@ class PolynomialDivision(TupleOp):
         if rest_bar is None:
             rest_bar = ctx.zeros(1)
         elif m > 1:
-            q_bar = bind(SUB, q_bar, _correlated(pad(rest_bar, [[count, 0]]), v))
+            q_bar = bind(SUB, q_bar, bind(VectorConvolution(True), pad(rest_bar, [[count, 0]]), v))
         turned = bind(PolynomialDivision(), pad(reverse(q_bar, [0]), [[0, m - 1]]), v)[0]
         u_bar = concat([reverse(turned, [0]), rest_bar], 0)
-        return u_bar if ctx.needs(0) else None, bind(NEG, _correlated(u_bar, q)) if ctx.needs(1) else None
+        return u_bar if ctx.needs(0) else None, bind(
+            NEG, bind(VectorConvolution(True), u_bar, q)
+        ) if ctx.needs(1) else None
 
     batch = no_batch("each division is a sequence of steps of its own")
     rows = no_rows("each coefficient depends on the ones before")
@@ -92,11 +92,3 @@ def _sizes(n: Any, m: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"polynomial_division: u has {n} coefficients and v {m}; v must have at least one, and u no fewer."
     )
-
-
-def _correlated(x: Any, y: Any) -> Tensor:
-    """The sums of x[k + j] y[j] over j, for each k where all are there."""
-    n, m = x.dims[0], y.dims[0]
-    places = np.arange(n - m + 1, dtype=np.int32)[:, None] + np.arange(m, dtype=np.int32)
-    windows = bind(Gather(0, 0, False), x, constant_here(places))
-    return bind(Squeeze((1,)), times(windows, bind(ExpandDims((1,)), y)))

@@ -17,7 +17,7 @@ from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.static import broadcast_static_shape
 from graphad.ops.control.branch import cond
-from graphad.ops.directly import directly, is_free, parts_directly
+from graphad.ops.directly import directly, is_finite, is_free, parts_directly
 from graphad.ops.math import digits, truncated
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, operands, promoted, tensor_of
 from graphad.ops.numpy.ufuncs import (
@@ -272,6 +272,8 @@ def nan_to_num(
         found = directly(_numbers_of, x, nan=nan)
         if found is not None:
             return found
+        if is_finite(x):
+            return bind(IDENTITY, x)
         x_is_nan = math.is_nan(x)
         return math.clip_by_value(math.where(x_is_nan, cast_to(nan, x.dtype), x), low, high)
     x_is_nan = math.is_nan(x)

@@ -16,6 +16,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.math.complexes import complex_dtype
+from graphad.ops.math.convolved import VectorConvolution, convolved_rows
 from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.numpy.creation import arange
 from graphad.ops.numpy.grids import vander
@@ -218,27 +219,21 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
     return found if dtype is zeros.dtype else math.real(found)
 
 
-_LONG = 512  # coefficients; the products of longer polynomials are convolutions, which take less memory
+_LONG = 512  # coefficients; products of longer polynomials are taken one by one, which needs less memory
 
 
 def _multiplied(zeros: Tensor, count: int) -> Tensor:
-    """The coefficients of the product of all x - zero: pairs of factors are multiplied, then pairs of these products, and so on.
+    """The coefficients of the product of all x - zero: one half of the factors is multiplied by the other, then one
+    half of these products by the other, and so on.
 
     The factors are read as 1 - zero / x, so that 1 fills up their number to a power of 2.
     """
     if not count:
         return array.ones([1], zeros.dtype)
-    number, size = count + _missing(count), 2
-    zeros = array.pad(zeros, [[0, number - count]])
+    zeros = array.pad(zeros, [[0, _missing(count)]])
     rows: Any = array.stack([array.ones_like(zeros), -zeros], 1)
-    while number > 1:
-        first, second = rows[::2], rows[1::2]
-        if size <= _LONG:
-            rows = _products(first, second, size)
-        else:
-            pairs = zip(array.unstack(first), array.unstack(second), strict=True)
-            rows = array.stack([convolve(one, other) for one, other in pairs], 0)
-        number, size = number // 2, 2 * size - 1
+    while rows.dims[0] > 1:
+        rows = bind(VectorConvolution(), *array.split(rows, 2))
     return rows[0, : count + 1]  # type: ignore[no-any-return]
 
 
@@ -247,30 +242,17 @@ def _missing(count: int) -> int:
     return (1 << (count - 1).bit_length()) - count
 
 
-def _products(first: Any, second: Any, size: int) -> Tensor:
-    """The products of rows [rows, size] as polynomials, [rows, 2 size - 1]: row k is shifted by k, then all are added."""
-    each = array.expand_dims(first, 2) * array.expand_dims(second, 1)
-    wide = array.reshape(array.pad(each, [[0, 0], [0, 0], [0, size]]), [-1, 2 * size * size])
-    shifted = array.reshape(wide[:, : 2 * size * size - size], [-1, size, 2 * size - 1])
-    return math.reduce_sum(shifted, 1)
-
-
 def _multiplied_out(zeros: np.ndarray) -> np.ndarray | None:
     """The same."""
     if zeros.dtype.itemsize < 4:
         return None  # sums of which have digits of float32 on the way
     count = len(zeros)
-    number, size = max(count + _missing(count), 1), 2
-    rows = np.zeros((number, 2), zeros.dtype)
+    rows = np.zeros((max(count + _missing(count), 1), 2), zeros.dtype)
     rows[:count, 1] = zeros
     rows = -rows
     rows[:, 0] = 1
-    while number > 1:
-        number //= 2
-        wide = np.zeros((number, size, 2 * size), zeros.dtype)
-        np.multiply(rows[::2, :, None], rows[1::2, None, :], out=wide[:, :, :size])
-        shifted = wide.reshape(number, -1)[:, :-size].reshape(number, size, 2 * size - 1)
-        rows, size = np.add.reduce(shifted, 1), 2 * size - 1
+    while len(rows) > 1:
+        rows = convolved_rows(rows[: len(rows) // 2], rows[len(rows) // 2 :])
     return rows[0, : count + 1]
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
 from graphad.core.shapes import normalize_axis, ranked
@@ -20,7 +19,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
 from graphad.ops.linalg import contraction
-from graphad.ops.linalg.matmul import product_of_arrays
+from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy.promotion import by_numpy, cast_to, dims_of, known_sizes, promoted, rank_of, tensor_of
 from graphad.ops.numpy.reductions import sum as sum_of
@@ -482,37 +481,6 @@ def trace(
     return sum_of(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
-def _full_convolution(a: Tensor, v: Any, n: int, m: int) -> Tensor:
-    """Pieces of a that overlap by m - 1 elements, multiplied by the Toeplitz matrix of v."""
-    # Short enough that the matrix is no larger than all pieces together.
-    piece = min(max(m, 64), max(64, isqrt(n + m)), 256, n + m - 1)
-    count = -(-(n + m - 1) // piece)
-    found = directly(_convolved, a, v, piece=piece, count=count)
-    if found is not None:
-        return found
-    padded = array.pad(a, [[m - 1, count * piece - n]])
-    pieces = array.gather(padded, np.arange(count)[:, None] * piece + np.arange(piece + m - 1))
-    # Zeros around v, so that each place of the matrix has a number.
-    whole = array.pad(v, [[piece - 1, piece - 1]])
-    rows = np.arange(piece + m - 1, dtype=np.int32)[:, None]
-    matrix = array.gather(whole, np.arange(piece + m - 2, 2 * piece + m - 2, dtype=np.int32) - rows)
-    full = linalg.matmul(pieces, matrix)
-    return array.reshape(full, [-1])[: n + m - 1]
-
-
-def _convolved(a: Array, v: Array, piece: int, count: int) -> Array:
-    """The same product of the same matrices, which are copied out of overlapping views."""
-    n, m = len(a), len(v)
-    padded = np.zeros((count - 1) * piece + piece + m - 1, a.dtype)
-    padded[m - 1 : m - 1 + n] = a
-    whole = np.zeros(m + 2 * (piece - 1), v.dtype)
-    whole[piece - 1 : piece - 1 + m] = v
-    pieces = sliding_window_view(padded, piece + m - 1)[::piece]
-    matrix = sliding_window_view(whole, piece)[::-1]
-    full = product_of_arrays(np.ascontiguousarray(pieces), np.ascontiguousarray(matrix))
-    return full.reshape(-1)[: n + m - 1]  # type: ignore[no-any-return]
-
-
 @blaming
 def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
     """The convolution of two vectors: "full", "same" (the size of the longer one), or "valid" (only complete overlap).
@@ -540,14 +508,12 @@ def convolve(a: TensorLike, v: TensorLike, mode: str = "full") -> Tensor:
         return _of_bools(partial(convolve, mode=mode), a, v)
     if n < m:
         a, v, n, m = v, a, m, n
-    full: Any = _full_convolution(a, v, n, m)
-    if mode == "full":
-        return full  # type: ignore[no-any-return]
-    if mode == "same":
-        start = (m - 1) // 2
-        return full[start : start + n]  # type: ignore[no-any-return]
     if mode == "valid":
-        return full[m - 1 : n]  # type: ignore[no-any-return]
+        return bind(VectorConvolution(True), a, array.reverse(v, [0]))
+    if mode in ("full", "same"):
+        full: Any = bind(VectorConvolution(), a, v)
+        start = (m - 1) // 2
+        return full if mode == "full" else full[start : start + n]  # type: ignore[no-any-return]
     raise InvalidArgumentError(f"convolve: mode {mode!r} is unknown; it is 'full', 'same' or 'valid'.")
 
 
@@ -573,6 +539,8 @@ def correlate(a: TensorLike, v: TensorLike, mode: str = "valid") -> Tensor:
             raise OutOfRangeError(f"correlate: {name} has shape []; a vector is needed.")
     n, m = dims_of("correlate", a)[0], dims_of("correlate", v)[0]
     swapped = n is not None and m is not None and n < m
+    if mode == "valid" and not swapped and type(n) is type(m) is int and n and m:
+        return bind(VectorConvolution(True), a, math.conj(v))
     found = convolve(a, array.reverse(math.conj(v), [0]), mode)
     if mode == "same" and swapped and n % 2 == 0:
         full = convolve(a, array.reverse(math.conj(v), [0]), "full")

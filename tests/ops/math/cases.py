@@ -13,6 +13,7 @@ from graphad.core.bind import bind
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.compare import MulHigh
+from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
 from graphad.ops.math.polynomial import PolynomialDivision
@@ -92,6 +93,23 @@ def divided(u: Any, v: Any) -> Any:
 def _divided(u: Any, v: Any) -> Any:
     quotient, rest = np.polydiv(u, v)
     return [quotient, np.concatenate([np.zeros(len(v) - 1 - len(rest)), rest])[: len(v) - 1]]
+
+
+def convolved(a: Any, v: Any) -> Any:
+    return bind(VectorConvolution(), a, v)
+
+
+def correlated(a: Any, v: Any) -> Any:
+    return bind(VectorConvolution(True), a, v)
+
+
+def _row_by_row(function: Any) -> Any:
+    """A function of two vectors for all rows of two arrays."""
+    return np.vectorize(function, signature="(n),(m)->(k)")
+
+
+def _correlated(a: Any, v: Any) -> Any:
+    return np.correlate(a, np.conj(v), "valid")
 
 
 def in_x(function: Any, *parameters: float) -> Any:
@@ -178,6 +196,16 @@ SCIPY = [
     OpCase(divided, real(7), positive(3), expected=_divided, unknown=()),
     OpCase(divided, real(3), positive(1), expected=lambda u, v: [u / v, np.zeros(0)], unknown=()),
     OpCase(divided, real(3), positive(3), expected=_divided, unknown=()),
+    OpCase(convolved, real(9), real(3), expected=np.convolve),
+    OpCase(convolved, real(2), real(5), expected=np.convolve, label="second longer"),
+    OpCase(convolved, real(2, 3, 4), real(2, 3, 2), expected=_row_by_row(np.convolve)),
+    OpCase(convolved, complex_(5), complex_(3), expected=np.convolve),
+    OpCase(convolved, integer(5), integer(3), expected=np.convolve, order=0),
+    OpCase(correlated, real(9), real(3), expected=_correlated),
+    OpCase(correlated, real(9), real(7), expected=_correlated, label="few results"),
+    OpCase(correlated, real(1), real(1), expected=_correlated),
+    OpCase(correlated, real(2, 5), real(2, 3), expected=_row_by_row(_correlated)),
+    OpCase(correlated, complex_(5), complex_(4), expected=_correlated),
     OpCase(log1pmx, real(3, 4, low=-0.9, high=2.0), expected=lambda x: np.log1p(x) - x),
     OpCase(exp_square, real(3, 4, low=-1.7, high=1.7), expected=lambda x: np.exp(x * x)),
     OpCase(exp_square_in_rows, real(1, 3), expected=lambda x: np.exp(x * x).repeat(2, 0)),

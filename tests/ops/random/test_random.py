@@ -257,6 +257,8 @@ def test_the_seed_may_be_set_while_another_thread_draws_with_a_seed_for_the_firs
     monkeypatch.undo()
     random.set_seed(3)
     assert sorted(drawn) == sorted(float(random.uniform([], seed=7102)) for _ in range(2))
+
+
 @pytest.mark.parametrize(
     ("kind", "dtype", "limits"),
     [
