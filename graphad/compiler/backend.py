@@ -46,13 +46,13 @@ class Part(NamedTuple):
 
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from typing import Protocol, TypeAlias
 
     from graphad.compiler.endings import Ending
     from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
 
-    Held = np.ndarray | DeviceArray  # an array in the memory of the device
+    Held: TypeAlias = np.ndarray | DeviceArray  # an array in the memory of the device
 
     class Instance(Protocol):
         """Memory that can run a plan."""

@@ -132,8 +132,8 @@ class Cuda(Backend):
         walk = Operand(tuple(shape), tuple([n // value.dtype.itemsize for n in target]))
         form = Map((), (dtype,), (), ((forms.SCALAR, 0),))
         loop = collapse(form, tuple(shape), [], outputs=[walk])
-        words = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
-        return Step(self.build(loop.kernel), words, block_layout(loop.kernel).outputs)
+        numbers = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
+        return Step(self.build(loop.kernel), numbers, block_layout(loop.kernel).outputs)
 
     def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
         words = products.words_of(dtype, a, b, c)

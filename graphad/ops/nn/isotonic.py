@@ -89,9 +89,8 @@ def _starts(x: np.ndarray, fit: Any) -> np.ndarray:
     before, total = np.repeat(sums[starts], n), np.repeat(sums[stops] - sums[starts], n)
     place = np.arange(len(x)) - np.repeat(starts, n)
     has_mean = (sums[:-1] - before) * np.repeat(n, n) == total * place
-    return has_mean | np.repeat(
-        np.diff(firsts) == 1, n
-    )  # blocks of equal elements, whatever their sums round to
+    alone = np.repeat(np.diff(firsts) == 1, n)  # equal elements, whatever their sums round to
+    return has_mean | alone  # type: ignore[no-any-return]
 
 
 @blaming
