@@ -37,13 +37,20 @@ __getattr__, __dir__ = attach(__name__)
 # The modules of ops that programs may do without, each with the names of its ops.
 register_later(
     {
+        "graphad.ops.array.block": "block_bounds",
         "graphad.ops.array.combine": "scatter_combine scatter_extreme",
+        "graphad.ops.array.ensure": "ensure_shape",
+        "graphad.ops.array.gather": "gather gather_grad gather_nd scatter_nd take_along_axis take_along_axis_grad",
         "graphad.ops.array.indicators": "one_hot",
+        "graphad.ops.array.join": "concat split stack unstack",
+        "graphad.ops.array.masks": "boolean_mask boolean_mask_grad",
         "graphad.ops.array.padding": "mirror_pad mirror_pad_grad pad pad_inner",
         "graphad.ops.array.scatter": "segment_gather tensor_scatter_nd_update unsorted_segment_sum",
         "graphad.ops.array.sequence": "range steps unit_steps",
+        "graphad.ops.array.slice": "getitem getitem_grad slice slice_grad slice_update",
         "graphad.ops.array.sorting": "argsort top_indices",
         "graphad.ops.array.tiling": "repeat repeat_grad tile",
+        "graphad.ops.array.transpose": "reverse roll swap_axes transpose",
         "graphad.ops.control.call": "call",
         "graphad.ops.control.cond": "cond",
         "graphad.ops.control.custom": "closed_custom custom_gradient unsaved_custom",
@@ -64,6 +71,7 @@ register_later(
         "graphad.ops.math.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "
         "bessel_k1e bessel_y0 bessel_y1 dawsn erfcx expint fresnel_cos fresnel_sin gamma spence",
         "graphad.ops.math.beta_density": "beta_density",
+        "graphad.ops.math.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift mul_high right_shift",
         "graphad.ops.math.cardinal_sine": "sinc",
         "graphad.ops.math.convolved": "vector_convolution",
         "graphad.ops.math.cumulative": "cumprod cumsum cumulative_logsumexp linear_recurrence product_of_others shift_by_one",

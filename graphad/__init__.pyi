@@ -105,7 +105,7 @@ from graphad.gradient.registry import RegisterGradient as RegisterGradient
 from graphad.gradient.registry import new_op as new_op
 from graphad.gradient.registry import no_gradient as no_gradient
 from graphad.gradient.tape import GradientTape as GradientTape
-from graphad.gradient.tape import UnconnectedGradients as UnconnectedGradients
+from graphad.gradient.unconnected import UnconnectedGradients as UnconnectedGradients
 from graphad.layers.initializers import Constant, Ones, RandomNormal, RandomUniform, Zeros
 from graphad.module import Module as Module
 from graphad.ops.array import boolean_mask as boolean_mask

@@ -370,11 +370,12 @@ def names_of_modules() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("package", names_of_modules())
 def test_a_module_does_not_take_the_place_of_a_function_of_its_name(package):
-    """Python gives a package each of its modules as an attribute; one with such a function imports the module before `attach`."""
+    """Python gives a package each of its modules as an attribute; one with such a function imports the module before `attach`, or
+    asks there for functions first."""
     wanted = [f"{package}.{name}" for name in names_of_modules()[package]]
     code = (
         f"import importlib; package = importlib.import_module({package!r}); "
         f"modules = {{name: importlib.import_module(name) for name in {wanted!r}}}; "
-        "print([name for name, x in modules.items() if x.__name__ == name and vars(package)[name.split('.')[-1]] is x])"
+        "print([name for name, x in modules.items() if x.__name__ == name and getattr(package, name.split('.')[-1]) is x])"
     )
     assert fresh(code) == "[]"

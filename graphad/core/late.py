@@ -10,7 +10,7 @@
 
 A name is imported when it is first used, so that importing the package stays quick.
 A late name must differ from the names of the package's modules, which Python would find first, unless the package imports the
-module before it calls `attach`.
+module before it calls `attach`, or asks for `functions_first`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,37 @@ HERE = ""  # stands for the source beside the stub
 namespaces: list[str] = []  # the modules whose names are listed in a stub, as far as they are imported
 
 
-def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+class _FunctionsFirst(ModuleType):
+    """A package in which the import of a module leaves the listed function of the same name where it is."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if (
+            isinstance(value, ModuleType)
+            and (_line_of(_texts[self.__name__], name) or [self.__name__])[0] != self.__name__
+        ):
+            return  # found by its own name in `sys.modules`; the function is found when it is first used
+        super().__setattr__(name, value)
+
+
+_texts: dict[str, str] = {}  # the stubs of such packages
+
+
+def attach(
+    package: str, functions_first: bool = False
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module whose names are listed in its stub, as is its `__all__`.
 
-    Args: package: The module's `__name__`.
+    Args:
+      package: The module's `__name__`.
+      functions_first: Listed functions may have names of the package's modules.
     """
     module = sys.modules[package]
     namespaces.append(package)
     # The list is parsed when first needed; many families of ops are imported for the modules in them alone.
     text = _stub(module.__spec__)
+    if functions_first:
+        _texts[package] = text
+        module.__class__ = _FunctionsFirst
     places: dict[str, tuple[str, str]] = {}
 
     def listed() -> dict[str, tuple[str, str]]:

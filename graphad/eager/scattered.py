@@ -14,7 +14,6 @@ from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.support import index_tensor
 
@@ -132,11 +131,15 @@ class Scattered:
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows at `indices`, as `gather` gives them."""
         variable: Any = self  # `Variable` inherits from this class
+        from graphad.ops.array.gather import gather  # imported here, as below, since few programs need it
+
         return gather(variable, indices)
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The slices at `indices` [..., depth], as `gather_nd` gives them."""
         variable: Any = self
+        from graphad.ops.array.gather import gather_nd
+
         return gather_nd(variable, indices)
 
 

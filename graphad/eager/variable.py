@@ -48,7 +48,6 @@ from graphad.core.tensor import (
 from graphad.core.trackable import are_waiting, settle
 from graphad.eager.creators import Created
 from graphad.eager.scattered import Scattered
-from graphad.ops.array.slice import getitem, slice_update
 from graphad.ops.math.arithmetic import ADD, SUB
 from graphad.ops.math.cast import cast
 from graphad.ops.operators import install
@@ -299,7 +298,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         return self.numpy()
 
     def __getitem__(self, key: Any) -> Tensor:
-        part = getitem(bind(READ, self), key)
+        part: Tensor = bind(READ, self)[key]
         ident = id(part)
         slice_assigners[ident] = lambda value: self._assign_slice(key, value)
         weakref.finalize(part, slice_assigners.pop, ident, None)
@@ -476,6 +475,8 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
 
     def _assign_slice(self, key: int | slice | tuple[int | slice, ...], value: TensorLike) -> Variable:
         value = self._operand(value)
+        from graphad.ops.array.slice import slice_update  # imported here, since few programs need it
+
         return self.rewrite(lambda x: slice_update(x, key, value))
 
     def __setitem__(self, key: int, value: TensorLike) -> NoReturn:

@@ -39,7 +39,6 @@ from graphad.function.signature import (
     ObjectKey,
     Signature,
 )
-from graphad.function.suspended import check_runs_to_its_end
 from graphad.function.traces import Traces
 from graphad.function.watched import Creation, is_same, snapshot
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 32  # nested traces of one function for the same arguments
+SUSPENDING = 0x20 | 0x80 | 0x200  # flags of the code of generators, coroutines and asynchronous generators
 
 
 P = ParamSpec("P")
@@ -407,7 +407,10 @@ class Function(Printed, Generic[P, R]):
     def _trace_once(
         self, arguments: Arguments, creating: bool, is_last: bool = False
     ) -> tuple[ConcreteFunction, Creation]:
-        check_runs_to_its_end(self._python)
+        if getattr(getattr(self._python, "__code__", None), "co_flags", 0) & SUSPENDING:
+            from graphad.function.suspended import refuse  # few functions are
+
+            refuse(self._python)
         trace = Trace(self._name)
         specs = arguments.specs
         handles: dict[int, Any] = {}

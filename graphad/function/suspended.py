@@ -6,7 +6,11 @@ from typing import Any
 
 from graphad.core.errors import ArgumentTypeError
 
-_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # flags of code objects
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = (
+    0x20,
+    0x80,
+    0x200,
+)  # flags of code objects, `polymorphic.SUSPENDING`
 _SUSPENDED = (
     (_ASYNC_GENERATOR, "an asynchronous generator (`async def` with `yield`)"),
     (_COROUTINE, "a coroutine (`async def`)"),
@@ -14,11 +18,9 @@ _SUSPENDED = (
 )
 
 
-def check_runs_to_its_end(function: Any) -> None:
+def refuse(function: Any) -> None:
     """Refuse a function that suspends before its end: its trace would end there too."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
+    code = function.__code__
     for flag, kind in _SUSPENDED:
         if code.co_flags & flag:
             cure = (

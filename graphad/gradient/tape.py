@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from graphad.core.bind import EagerLevel, bind, new_recorder
 from graphad.core.composites import flatten_records
@@ -26,9 +26,11 @@ from graphad.gradient.notes import Notes, Past, without_values
 from graphad.gradient.ones import FEW, apart, ones_for
 from graphad.gradient.recorder import Recorder, mark_of
 from graphad.gradient.transforms import TRANSFORMS
-from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import zeros_like
+
+if TYPE_CHECKING:
+    from graphad.gradient.unconnected import UnconnectedGradients
 
 _dtype_warnings = 5
 
@@ -189,7 +191,7 @@ class GradientTape(Recorder):
         target: object,
         sources: Tensor | Handle,
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> Tensor: ...
     @overload
     def gradient(
@@ -197,7 +199,7 @@ class GradientTape(Recorder):
         target: object,
         sources: list[S],
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> list[Tensor]: ...
     @overload
     def gradient(
@@ -205,7 +207,7 @@ class GradientTape(Recorder):
         target: object,
         sources: tuple[S, ...],
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> tuple[Tensor, ...]: ...
     @overload
     def gradient(
@@ -213,7 +215,7 @@ class GradientTape(Recorder):
         target: object,
         sources: dict[K, S],
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> dict[K, Tensor]: ...
     @overload
     def gradient(
@@ -221,14 +223,14 @@ class GradientTape(Recorder):
         target: object,
         sources: object,
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> Any: ...
     def gradient(
         self,
         target: object,
         sources: object,
         output_gradients: object = None,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
     ) -> Any:
         """The gradient of the sum of all elements of `target` with respect to each source.
 
@@ -241,7 +243,7 @@ class GradientTape(Recorder):
         Raises: FailedPreconditionError (a RuntimeError): the tape is not persistent and was used before.
         """
         self._check_unused("gradients (or jacobians)")
-        mode = unconnected_mode(unconnected_gradients)
+        is_zero = unconnected_gradients != "none" and _mode(unconnected_gradients).value == "zero"
         if target is None:
             raise ArgumentTypeError(
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
@@ -301,7 +303,7 @@ class GradientTape(Recorder):
         if not self._persistent:
             self._release()
             self._past = past
-        if mode is UnconnectedGradients.ZERO:
+        if is_zero:
             results = [zeros_like(x) if bar is None else bar for bar, x in zip(results, wanted, strict=True)]
         if are_sparse:
             results = [_as_slices(x, bar) for x, bar in zip(given, results, strict=True)]
@@ -312,7 +314,7 @@ class GradientTape(Recorder):
         self,
         target: object,
         sources: Tensor | Handle,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Tensor: ...
@@ -321,7 +323,7 @@ class GradientTape(Recorder):
         self,
         target: object,
         sources: list[S],
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> list[Tensor]: ...
@@ -330,7 +332,7 @@ class GradientTape(Recorder):
         self,
         target: object,
         sources: tuple[S, ...],
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> tuple[Tensor, ...]: ...
@@ -339,7 +341,7 @@ class GradientTape(Recorder):
         self,
         target: object,
         sources: dict[K, S],
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> dict[K, Tensor]: ...
@@ -348,7 +350,7 @@ class GradientTape(Recorder):
         self,
         target: object,
         sources: object,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any: ...
@@ -356,7 +358,7 @@ class GradientTape(Recorder):
         self,
         target: Any,
         sources: Any,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Any:
@@ -381,7 +383,7 @@ class GradientTape(Recorder):
         self,
         target: Tensor,
         source: Tensor | Handle,
-        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+        unconnected_gradients: UnconnectedGradients | str = "none",
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
     ) -> Tensor:
@@ -492,9 +494,15 @@ class GradientTape(Recorder):
         self._notes = None
 
 
+def _mode(value: UnconnectedGradients | str) -> UnconnectedGradients:
+    from graphad.gradient.unconnected import unconnected_mode  # imported here, since few programs give it
+
+    return unconnected_mode(value)
+
+
 def _checked_mode(name: str, value: UnconnectedGradients | str) -> UnconnectedGradients:
     try:
-        return unconnected_mode(value)
+        return _mode(value)
     except InvalidArgumentError as cause:
         raise InvalidArgumentError(
             f"Encountered an exception while vectorizing the {name} computation. {cause}"
@@ -564,9 +572,6 @@ def _warn_dtype(name: str) -> None:
     if _dtype_warnings > 0:
         _dtype_warnings -= 1
         warn_user(f"The dtype of the watched tensor must be floating (e.g. tf.float32), got tf.{name}")
-
-
-__all__ = ["GradientTape", "UnconnectedGradients"]
 
 
 def _as_slices(source: Sparse | Tensor, bar: object) -> Any:

@@ -17,7 +17,6 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops import array, math
-from graphad.ops.array.keys import has_arrays
 
 
 class At:
@@ -115,7 +114,7 @@ class Place:
 
     def _product(self, x: Tensor, places: Tensor, value: Tensor) -> Tensor:
         """For each element of a vector the product of the values that name it, 1 for those without."""
-        if has_arrays(self._key):
+        if importlib.import_module("graphad.ops.array.keys").has_arrays(self._key):
             return math.unsorted_segment_prod(value, array.reshape(places, [-1]), array.size(x))
         return array.tensor_scatter_nd_update(
             array.ones_like(x), places, value

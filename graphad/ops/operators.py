@@ -22,12 +22,9 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
+from graphad.core.registry import lookup
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.create import IDENTITY
-from graphad.ops.array.ensure import set_shape
-from graphad.ops.array.gather import added_up
-from graphad.ops.array.join import Stack
-from graphad.ops.array.slice import getitem
 from graphad.ops.choice import BESIDE, beside
 from graphad.ops.hints import HINTS, listed
 from graphad.ops.linalg.matmul import MATMUL, matmul, product_of_arrays
@@ -40,17 +37,11 @@ from graphad.ops.math.compare import (
     LESS,
     LESS_EQUAL,
     NOT_EQUAL,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
     compare_or,
-    invert,
-    left_shift,
     logical_and,
     logical_not,
     logical_or,
     logical_xor,
-    right_shift,
 )
 from graphad.ops.math.power import pow
 from graphad.ops.methods import METHODS
@@ -258,12 +249,22 @@ def _equality(op: Op, mismatch: bool) -> Usual:
     return compare
 
 
-def _by_kind(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    def choose(x: TensorLike, y: TensorLike) -> Any:
-        x, y = lift_pair(logical.__name__, x, y)
-        return (logical if x.dtype.is_bool else bitwise)(x, y)
+def _bitwise(name: str, logical: Callable[..., Any] | None = None) -> Usual:
+    """The usual way of an operator that calls a function of `ops/math/bitwise.py`; `logical`: what it calls for bools."""
 
-    return choose
+    def choose(x: TensorLike, y: TensorLike) -> Any:
+        if logical is not None:
+            x, y = lift_pair(logical.__name__, x, y)
+            if x.dtype.is_bool:
+                return logical(x, y)
+        return getattr(_bits(), name)(x, y)
+
+    return _plain(choose, name)
+
+
+@functools.cache
+def _bits() -> Any:
+    return importlib.import_module("graphad.ops.math.bitwise")
 
 
 def _neg(self: Tensor) -> Tensor:
@@ -280,7 +281,7 @@ def _abs(self: Tensor) -> Tensor:
 
 def _invert(self: Tensor) -> Tensor:
     x = lift(_value(self))
-    return logical_not(x) if x.dtype.is_bool else invert(x)
+    return logical_not(x) if x.dtype.is_bool else _bits().invert(x)
 
 
 def _set_shape(self: Tensor, shape: ShapeLike) -> None:
@@ -288,7 +289,8 @@ def _set_shape(self: Tensor, shape: ShapeLike) -> None:
 
     Raises: InvalidArgumentError (a ValueError): the tensor has another shape.
     """
-    set_shape(self, shape)
+    # By its name, as in what follows, since few programs need it.
+    importlib.import_module("graphad.ops.array.ensure").set_shape(self, shape)
 
 
 def _cast(self: Tensor, dtype: DType) -> Tensor:
@@ -296,11 +298,22 @@ def _cast(self: Tensor, dtype: DType) -> Tensor:
 
 
 def _stacked(self: Tensor, others: Sequence[Tensor]) -> Tensor:
-    return bind(Stack(0), self, *others)
+    return bind(lookup("stack")(0), self, *others)
 
 
 def _added_up(self: Tensor, slices: IndexedSlices) -> Tensor:
-    return added_up(slices)
+    total: Tensor = importlib.import_module("graphad.ops.array.gather").added_up(slices)
+    return total
+
+
+def _getitem(self: Tensor, key: Any) -> Tensor:
+    """The first `x[key]`, which leaves its place to `getitem`: many programs take no slice."""
+    getitem = importlib.import_module("graphad.ops.array.slice").getitem
+    for cls in _having:
+        if cls.__dict__.get("__getitem__") is _getitem:
+            setattr(cls, "__getitem__", getitem)  # noqa: B010 - a type checker would want the class's own signature
+    part: Tensor = getitem(self, key)
+    return part
 
 
 def _divmod(self: Any, other: float) -> tuple[Tensor, Tensor]:
@@ -335,7 +348,7 @@ def _operators() -> dict[str, Any]:
         "__pos__": _pos,
         "__abs__": _abs,
         "__invert__": _invert,
-        "__getitem__": getitem,
+        "__getitem__": _getitem,
         "set_shape": _set_shape,
         "_cast": _cast,
         "_stacked": _stacked,
@@ -356,11 +369,11 @@ def _operators() -> dict[str, Any]:
         table[f"__r{name}__"] = _of_number(symbol, name, usual, numbers)
     for name, usual in (
         ("pow", _plain(pow, "power")),
-        ("and", _plain(_by_kind(logical_and, bitwise_and), "bitwise_and")),
-        ("or", _plain(_by_kind(logical_or, bitwise_or), "bitwise_or")),
-        ("xor", _plain(_by_kind(logical_xor, bitwise_xor), "bitwise_xor")),
-        ("lshift", _plain(left_shift, "left_shift")),
-        ("rshift", _plain(right_shift, "right_shift")),
+        ("and", _bitwise("bitwise_and", logical_and)),
+        ("or", _bitwise("bitwise_or", logical_or)),
+        ("xor", _bitwise("bitwise_xor", logical_xor)),
+        ("lshift", _bitwise("left_shift")),
+        ("rshift", _bitwise("right_shift")),
         ("floordiv", _long(FLOORDIV, "floor_divide")),
         ("mod", _long(MOD, "remainder")),
     ):
@@ -378,10 +391,12 @@ def _operators() -> dict[str, Any]:
 
 
 _OPERATORS = _operators()
+_having: list[type] = []  # the classes that have them
 
 
 def install(cls: type) -> None:
     """Give a class all operators that it does not define itself."""
+    _having.append(cls)
     for name, function in _OPERATORS.items():
         if name not in cls.__dict__ and not (name in HINTS and hasattr(cls, name)):
             setattr(cls, name, function)

@@ -28,6 +28,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@functools.cache
 def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
     """The NumPy dtypes of some kinds. bfloat16, whose package may be missing, takes the long way."""
     return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)

@@ -23,7 +23,6 @@ from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.transpose import Transpose
 from graphad.ops.math.arithmetic import (
     ADD,
     DIV,
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
 TABLE = RuleTable(
     later={
+        "graphad.ops.array.transpose": "graphad.compiler.passes.orders",
         "graphad.ops.math.reduce": "graphad.compiler.passes.reductions",
         "graphad.ops.math.exponential": "graphad.compiler.passes.slopes",
     }
@@ -102,23 +102,6 @@ def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
     if inner is not None:
         return s.bind(node.op, inner.inputs[0], *node.inputs[1:])
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
-
-
-@rewrite(Transpose)
-def transpose_once(s: Sweep, node: Node[Transpose]) -> Found:
-    """A transpose of a transpose, and a transpose without effect."""
-    x, dims = node.inputs[0], node.specs[0].dims
-    if dims is None or node.op.refers:
-        return None
-    op = node.op
-    perm = op.order(len(dims))
-    if perm == tuple(range(len(dims))):
-        return x
-    inner = s.made_by(x, Transpose)
-    if inner is None or inner.op.refers:
-        return None
-    first = inner.op.order(len(dims))
-    return s.bind(Transpose(tuple(first[axis] for axis in perm)), inner.inputs[0])
 
 
 @rewrite(SumTo)

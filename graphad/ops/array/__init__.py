@@ -14,12 +14,6 @@ The modules by subject:
     for all of them       support
 """
 
-# Before the functions of the same names are bound: `slice` of `block`, and what that stands on.
-import graphad.ops.array.block
-import graphad.ops.array.gather
-import graphad.ops.array.reshape
-import graphad.ops.array.shape
-import graphad.ops.array.transpose
 from graphad.core.late import attach
 
-__getattr__, __dir__ = attach(__name__)
+__getattr__, __dir__ = attach(__name__, functions_first=True)

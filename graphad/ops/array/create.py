@@ -6,6 +6,7 @@ into a constant or an op on symbols when the graph is specialised.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,7 +40,6 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.ops.array.broadcast import BroadcastTo, broadcast_for
-from graphad.ops.array.join import concat
 from graphad.ops.array.shape import packed
 from graphad.ops.array.sizes import require_count, require_sizes, static_sizes, whole_or_same
 from graphad.ops.array.support import (
@@ -552,6 +552,7 @@ def eye(
         if isinstance(batch_shape, Tensor):
             if batch_shape.dims is None or None in batch_shape.dims:  # even the number of axes is unknown
                 ends = lift([num_rows, num_columns], batch_shape.dtype)
+                concat = importlib.import_module("graphad.ops.array.join").concat  # which few programs need
                 return broadcast_for("eye", matrix, concat([batch_shape, ends], 0))
             batch_shape = [batch_shape[i] for i in range(len(batch_shape))]
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import (
     Array,
@@ -35,7 +36,6 @@ from graphad.core.shapes import are_numbers, format_dims, is_definite
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.kernels.sites import Part, Site
 
 
 @define
@@ -95,10 +95,16 @@ class SizeVector(Op):
             values = dtypes.converted(np.array(self.dims, np.int64), self.dtype.numpy)
         return values[0] if self.scalar else values
 
-    def parts_of(self, whole: Site, sites: Sequence[Site], number: Callable[[int], Any]) -> list[Part] | None:
+    def parts_of(
+        self,
+        whole: kernels.sites.Site,
+        sites: Sequence[kernels.sites.Site],
+        number: Callable[[int], Any],
+    ) -> list[kernels.sites.Part] | None:
         if not run_time_symbols(self.dims) or not self.dtype.is_integer or self.dtype.itemsize < 4:
             return None  # a plan is bound to the numbers, or they are not the words of rows
-        return [Part(size, Site(whole.root, (), (), k)) for k, size in enumerate(self.dims)]
+        part, site = kernels.sites.Part, kernels.sites.Site
+        return [part(size, site(whole.root, (), (), k)) for k, size in enumerate(self.dims)]
 
     vjp = no_gradient("a size is not a function of values")
 

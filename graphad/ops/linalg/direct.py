@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.errors import UnavailableError
-from graphad.kernels.forms import ON_ONE_THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,8 @@ def lapack(function: Callable[..., Any], x: Array, *more: Any) -> Any:
     """What a function of `numpy.linalg` gives for matrices; for those of moderate size its BLAS has one thread."""
     if not x.size and x.ndim > 2 and 0 not in x.shape[:-2]:
         return _repeated(function, x, *more)
-    if type(x) is np.ndarray and max(x.shape[-2:], default=0) in ON_ONE_THREAD and _can_limit():
+    is_moderate = type(x) is np.ndarray and max(x.shape[-2:], default=0) in kernels.forms.ON_ONE_THREAD
+    if is_moderate and _can_limit():
         with _library().one_thread():
             return function(x, *more)
     return function(x, *more)

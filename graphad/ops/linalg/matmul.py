@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,6 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
-from graphad.ops.array.transpose import swap_axes
 from graphad.ops.linalg.direct import SMALL, dot
 from graphad.ops.linalg.direct import matmul as product_of_stacks
 from graphad.ops.linalg.held import MadeOf, is_operator
@@ -246,7 +246,9 @@ def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> T
 
 def adjoint(x: Tensor) -> Tensor:
     """The last two axes exchanged, and conjugated for complex dtypes."""
-    y = swap_axes(x, -1, -2)
+    y: Tensor = importlib.import_module("graphad.ops.array.transpose").swap_axes(
+        x, -1, -2
+    )  # which few programs need
     return bind(CONJ, y) if x.dtype.is_complex else y
 
 

@@ -4,7 +4,7 @@ The modules by subject:
 
     elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
                           complexes, cast, cardinal_sine, digits, exactly
-    comparing             compare, select
+    comparing, bits       compare, select, bitwise
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
     special functions     special, gamma, digamma_zeros, incomplete, parameter_slopes, beta_density, bessel,

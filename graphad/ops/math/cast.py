@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,7 +37,6 @@ from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.support import row_beside
 from graphad.ops.math.complexes import complex as of_parts
 from graphad.ops.math.complexes import imag, real
-from graphad.ops.math.select import clip_by_value
 from graphad.ops.short import short_way
 
 
@@ -177,6 +177,9 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return saturate_cast(real(value), wanted)
     if source.is_integer and wanted.is_integer and source.min >= wanted.min and source.max <= wanted.max:
         return cast(value, wanted)
+    clip_by_value = importlib.import_module(
+        "graphad.ops.math.select"
+    ).clip_by_value  # which few programs need
     return cast(clip_by_value(value, *_bounds(source, wanted)), wanted)
 
 

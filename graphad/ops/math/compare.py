@@ -1,9 +1,6 @@
-"""Comparisons and logic: ops whose result is bool, and bitwise logic on integers. None of them has a gradient."""
+"""Comparisons and logic: ops whose result is bool. None of them has a gradient."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +12,10 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
 from graphad.core.shapes import broadcast_dims
 from graphad.core.tensor import Tensor
-from graphad.kernels.scalars import mul_high
-from graphad.ops.elementwise import Elementwise, binary_function, comparison, elementwise, unary_function
-from graphad.ops.rules import ANY, BOOLEAN, INEXACT, INTEGER, REAL
+from graphad.ops.elementwise import Elementwise, binary_function, comparison, unary_function
+from graphad.ops.rules import ANY, BOOLEAN, INEXACT, REAL
 
 _constant = no_gradient("a truth value is piecewise constant")
-_discrete = no_gradient("integers have no derivative")
 
 Equal = comparison(
     "equal",
@@ -85,32 +80,6 @@ IsFinite = comparison(
 )
 
 
-def _bitwise(name: str, formula: Callable[..., Any], scalar: str, doc: str) -> type[Elementwise]:
-    return elementwise(
-        name,
-        formula,
-        vjp=_discrete,
-        kinds=INTEGER,
-        scalar=scalar,
-        keeps=(False, False),
-        doc=doc,
-        takes_symbols=False,
-    )
-
-
-BitwiseAnd = _bitwise("bitwise_and", np.bitwise_and, "and", doc="The bits set in both x and y.")
-BitwiseOr = _bitwise("bitwise_or", np.bitwise_or, "or", doc="The bits set in x or y or both.")
-BitwiseXor = _bitwise("bitwise_xor", np.bitwise_xor, "xor", doc="The bits set in exactly one of x and y.")
-Invert = _bitwise("invert", np.invert, "not", doc="Every bit of x flipped.")
-LeftShift = _bitwise("left_shift", np.left_shift, "shl", doc="x * 2^y.")
-RightShift = _bitwise("right_shift", np.right_shift, "shr", doc="x / 2^y rounded towards minus infinity.")
-MulHigh = _bitwise(
-    "mul_high",
-    mul_high,
-    "mulhigh",
-    doc="The upper half of the bits of the product of x and y, which has twice as many.",
-)
-
 EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Equal(),
     NotEqual(),
@@ -124,7 +93,6 @@ LOGICAL_AND, LOGICAL_OR, IS_FINITE = LogicalAnd(), LogicalOr(), IsFinite()
 _BROADCAST = "operands of one dtype broadcast together. No gradient."
 _REALS = "operands of one real dtype broadcast together. No gradient."
 _BOOLS = "operands of dtype bool broadcast together."
-_INTEGERS = "operands of one integer dtype broadcast together."
 
 
 def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: str) -> ComparisonFunction:
@@ -218,17 +186,3 @@ is_finite = unary_function(
     "Which elements are neither infinite nor NaN, for float and complex dtypes.",
     example=">>> math.is_finite([1.0, float('inf')]).numpy()\narray([ True, False])",
 )
-bitwise_and = binary_function(
-    BitwiseAnd,
-    f"The bits set in both x and y, {_INTEGERS}",
-    example=">>> math.bitwise_and(6, 3).numpy()\nnp.int32(2)",
-)
-bitwise_or = binary_function(
-    BitwiseOr,
-    f"The bits set in x or y or both, {_INTEGERS}",
-    example=">>> math.bitwise_or(6, 3).numpy()\nnp.int32(7)",
-)
-bitwise_xor = binary_function(BitwiseXor, f"The bits set in exactly one of x and y, {_INTEGERS}")
-invert = unary_function(Invert, "Every bit of x flipped, integer dtypes.")
-left_shift = binary_function(LeftShift, f"The bits of x shifted left by y, {_INTEGERS}")
-right_shift = binary_function(RightShift, f"The bits of x shifted right by y, keeping the sign, {_INTEGERS}")

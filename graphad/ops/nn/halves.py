@@ -11,8 +11,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.tensor import Tensor
+from graphad.ops.math.bitwise import bitwise_and, right_shift
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import bitwise_and, right_shift
 
 
 def by_halves(

@@ -21,8 +21,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import Slice
+from graphad.ops.math.bitwise import MulHigh
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import MulHigh
 from graphad.ops.math.exponential import log
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.trigonometric import cos, sin

@@ -12,7 +12,7 @@ import graphad as tf
 from graphad.core.bind import bind
 from graphad.ops import math as m
 from graphad.ops.math import bessel
-from graphad.ops.math.compare import MulHigh
+from graphad.ops.math.bitwise import MulHigh
 from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
