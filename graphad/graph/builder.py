@@ -98,11 +98,11 @@ class GraphBuilder:
 
 
 def needed_nodes(nodes: Sequence[Node], outputs: Iterable[int]) -> list[Node]:
-    """The nodes that write, print, or compute something the outputs need, in order."""
+    """The nodes that write, print, find a size, or compute something the outputs need, in order."""
     wanted = set(outputs)
     kept = []
     for node in reversed(nodes):
-        if node.op.effects & (WRITES | IO) or not wanted.isdisjoint(node.outputs):
+        if node.op.effects & (WRITES | IO) or node.op.is_kept or not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
             kept.append(node)
     kept.reverse()

@@ -263,6 +263,10 @@ class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
+class Counted(Record):
+    """A range of a known size: of operands start, limit and delta, integers. There is no answer for another number of members."""
+
+
 class Masked(Record):
     """What a bool mask of the second operand takes from axis `axis` on: "take" gives those slices of the first operand, "spread"
     puts the slices of the first operand where the mask is true, among zeros. There is no answer for another number of slices.
@@ -289,6 +293,7 @@ Routine = (
     | Multiplied
     | Transformed
     | Holds
+    | Counted
 )
 Form = Map | Reduce | View | Windows | Contract | Routine
 

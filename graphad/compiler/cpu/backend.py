@@ -17,6 +17,7 @@ from graphad.compiler.cpu.runtime import (
     calls,
     combining,
     convolved,
+    counted,
     drawing,
     entry,
     factorising,
@@ -48,6 +49,7 @@ from graphad.kernels.forms import (
     Band,
     Bounded,
     Convolved,
+    Counted,
     Drawn,
     Factorised,
     Form,
@@ -211,6 +213,8 @@ class Cpu(Backend):
             return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
+        if isinstance(form, Counted):
+            return dtype in counted.DTYPES
         if isinstance(form, Masked):
             return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
@@ -306,6 +310,14 @@ class Cpu(Backend):
         elif isinstance(form, Holds):
             function, words = indexing.holds(shapes[0])
             places = {indexing.H_SOURCE: FIRST}
+        elif isinstance(form, Counted):
+            function, words = counted.kernel(dtypes[0]), [0, 0, 0, 0, shapes[-1][0]]
+            places = {
+                counted.START: FIRST,
+                counted.LIMIT: SECOND,
+                counted.DELTA: THIRD,
+                counted.TARGET: RESULT,
+            }
         elif isinstance(form, Running):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}

@@ -73,6 +73,7 @@ class Transpose(Op):
     total = True
     keeps = (False, False)
     aliases = {0: 0}
+    refers_to_sizes = False
     perm: Given[Permutation | Literal["reversed"]]
     composed_formerly = {"transpose_by": _order_was_input}
 
