@@ -134,6 +134,24 @@ def test_as_many_segments_as_there_are() -> None:
     compare(lambda ids: tf.math.bincount(ids) + 1, [(ids,) for ids in IDS])
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "max"])
+def test_segments_of_sorted_numbers(name: str) -> None:
+    of = getattr(tf.math, f"segment_{name}")
+    calls = [(X, np.sort(ids)) for ids in IDS]
+    wrong = [(X, IDS[0]), (X, IDS[3] - 5), (X, np.sort(IDS[3]) - 5), (X, np.full(24, ROOM + 3, np.int32))]
+    compare(lambda x, ids: of(x, ids) * 2, [*calls, *wrong, *calls])
+    compare(with_gradient(lambda x, ids: tf.reduce_sum(of(x, ids) ** 2)), calls)
+
+
+def test_repeats() -> None:
+    counts = [_rng.integers(0, n, 24).astype(np.int32) for n in (3, 1, 2, 60, 4)]
+    wrong = [(X, np.where(np.arange(24) == 3, -1, counts[0]).astype(np.int32))]
+    f = lambda x, n: tf.repeat(x, n, 0) * 2  # noqa: E731
+    compare(f, [*[(X, n) for n in counts], *wrong, (X, counts[0])])
+    compare(lambda x, n: tf.repeat(x, n) + 1, [(X, n) for n in NUMBERS[:6]])
+    compare(with_gradient(lambda x, n: tf.reduce_sum(f(x, n) ** 2)), [(X, n) for n in counts[:3]])
+
+
 def test_in_rounds_and_branches() -> None:
     def total(x: Any, n: Any) -> Any:
         found = tf.constant(0.0)
