@@ -214,6 +214,11 @@ class Op(FindsSizes, metaclass=OpType):
         return self.known_as or self.name
 
     @property
+    def stays(self) -> bool:
+        """Whether it runs even if nothing reads its results: it writes or prints, or finds or checks a size."""
+        return self.is_kept or bool(self.effects & (WRITES | IO))
+
+    @property
     def as_size(self) -> Any:
         """The size that its scalar result holds; None if the result is not a size."""
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
 
@@ -102,7 +102,7 @@ def needed_nodes(nodes: Sequence[Node], outputs: Iterable[int]) -> list[Node]:
     wanted = set(outputs)
     kept = []
     for node in reversed(nodes):
-        if node.op.effects & (WRITES | IO) or node.op.is_kept or not wanted.isdisjoint(node.outputs):
+        if node.op.stays or not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
             kept.append(node)
     kept.reverse()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import Op
 from graphad.graph.ir import Graph, Node, renumbered
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(graph: Graph, options: Options | None = None) -> Graph:
     changed = False
     for node in reversed(graph.nodes):
         used = [wanted[value] for value in node.outputs]
-        if not any(used) and not (node.op.effects & (WRITES | IO) or node.op.is_kept):
+        if not any(used) and not node.op.stays:
             changed = True
             continue
         pruned = _pruned(node, used)
