@@ -6,7 +6,8 @@ The modules by subject:
 
     values                dtypes, dims, dimension, shapes, spec, tensor, indexed_slices, sparse, device,
                           floatx
-    ops                   op, composed, interning, inputs, schema, references, row_access, kinds, registry, annotations
+    ops                   op, composed, interning, inputs, schema, references, row_access, run_sizes, kinds, registry,
+                          annotations
     the door              levels, bind, scopes, leaving, convert, conversions, names
     nests                 nest, nests, composites
     parts of models       trackable, registered, configured, tree

@@ -26,6 +26,7 @@ from graphad.core.interning import OpType as OpType
 from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
+from graphad.core.run_sizes import FindsSizes
 from graphad.core.shapes import MOST_AXES, require_possible
 from graphad.core.spec import TensorSpec
 
@@ -52,7 +53,7 @@ P = TypeVar("P", bound="Op")
 T = TypeVar("T")
 
 
-class Op(metaclass=OpType):
+class Op(FindsSizes, metaclass=OpType):
     """Base class of all ops. See the module docstring; rules are listed here in the order of use.
 
     Class attributes:
@@ -213,6 +214,11 @@ class Op(metaclass=OpType):
         return self.known_as or self.name
 
     @property
+    def stays(self) -> bool:
+        """Whether it runs even if nothing reads its results: it writes or prints, or finds or checks a size."""
+        return self.is_kept or bool(self.effects & (WRITES | IO))
+
+    @property
     def as_size(self) -> Any:
         """The size that its scalar result holds; None if the result is not a size."""
         return None
@@ -317,18 +323,6 @@ class Op(metaclass=OpType):
         Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
         """
         return None
-
-    def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
-        return self
-
-    def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
-        """The op with symbols for sizes that only the run finds; `symbol` gives one for how it is measured."""
-        return self
-
-    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        """How (symbol, most, step, low, high): the size of a slice; with step 0 of what the mask `low` takes."""
-        return ()
 
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:

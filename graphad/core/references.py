@@ -249,6 +249,15 @@ class Referring:
             out[place] = kind.filled(out[place], values, self.name)
         return out
 
+    def with_counts(self, sized: Callable[[Tensor], Any], *inputs: Tensor) -> Any:
+        if not self.op_class.refers_to_sizes:
+            return None
+        own, given = self.split(inputs)
+        values = [sized(x) for x in given]
+        if any(value is None for value in values):
+            return None
+        return self.op_class(*self.with_numbers(values)), own
+
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         own, given = self.split(specs)
         self._require_sizes(given)

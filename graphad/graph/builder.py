@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import Op
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node, renumbered, spec_of_constant
 
@@ -98,11 +98,11 @@ class GraphBuilder:
 
 
 def needed_nodes(nodes: Sequence[Node], outputs: Iterable[int]) -> list[Node]:
-    """The nodes that write, print, or compute something the outputs need, in order."""
+    """The nodes that write, print, find a size, or compute something the outputs need, in order."""
     wanted = set(outputs)
     kept = []
     for node in reversed(nodes):
-        if node.op.effects & (WRITES | IO) or not wanted.isdisjoint(node.outputs):
+        if node.op.stays or not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
             kept.append(node)
     kept.reverse()

@@ -86,7 +86,7 @@ def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
 
 
 def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) -> set[int]:
-    """The inputs from which any of the values `outputs` is computed; nodes that write or print count as outputs.
+    """The inputs from which any of the values `outputs` is computed; nodes that run even if nothing reads them count as outputs.
 
     Args:
       graph: The graph.
@@ -96,7 +96,7 @@ def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) 
     wanted = set(outputs)
     for node in reversed(graph.nodes):
         used = [i in wanted for i in node.outputs]
-        if has_result(node) or any(used):
+        if node.op.stays or any(used):
             read = node.op.values_read(used) if by_value else None
             wanted.update(node.inputs if read is None else [node.inputs[k] for k in read])
     return {i for i in wanted if i < len(graph.inputs)}
@@ -106,11 +106,6 @@ def values_behind(graph: Graph, used: Sequence[bool]) -> list[int]:
     """The inputs on whose values the used outputs of a graph depend."""
     outputs = [i for i, use in zip(graph.outputs, used, strict=True) if use]
     return sorted(inputs_behind(graph, outputs, by_value=True))
-
-
-def has_result(node: Node) -> bool:
-    """Whether a node has an effect, so that it must run even if nothing reads it."""
-    return bool(node.op.effects & ~1)
 
 
 def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:

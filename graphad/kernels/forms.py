@@ -177,6 +177,25 @@ class Ordered(Record):
     dtype: DType
 
 
+class Searched(Record):
+    """Insertion positions of the second operand's rows in those of the first, which are sorted: before equal elements, or behind
+    them (`right`). dtype: That of the positions.
+    """
+
+    right: bool
+    dtype: DType
+
+
+class Rising(Record):
+    """Rows of integers as they are; there is no answer unless they are not negative, and none is less than the one before it."""
+
+
+class Rolled(Record):
+    """The first operand shifted along `axis`, round and round, by the one integer that the second holds."""
+
+    axis: int
+
+
 class Drawn(Record):
     """Random numbers, drawn with the keys [..., 2] that are the first operand; the others are scalar limits.
 
@@ -263,6 +282,10 @@ class Holds(Record):
     """A check: there is no answer unless the first operand, bool, is true everywhere. It has no result."""
 
 
+class Counted(Record):
+    """A range of a known size: of operands start, limit and delta, integers. There is no answer for another number of members."""
+
+
 class Masked(Record):
     """What a bool mask of the second operand takes from axis `axis` on: "take" gives those slices of the first operand, "spread"
     puts the slices of the first operand where the mask is true, among zeros. There is no answer for another number of slices.
@@ -281,6 +304,9 @@ Routine = (
     | Running
     | Band
     | Ordered
+    | Searched
+    | Rising
+    | Rolled
     | Drawn
     | Factorised
     | Convolved
@@ -289,6 +315,7 @@ Routine = (
     | Multiplied
     | Transformed
     | Holds
+    | Counted
 )
 Form = Map | Reduce | View | Windows | Contract | Routine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from graphad.compiler.cpu.runtime import (
     calls,
     combining,
     convolved,
+    counted,
     drawing,
     entry,
     factorising,
@@ -31,6 +33,8 @@ from graphad.compiler.cpu.runtime import (
     placing,
     pool,
     repeat,
+    rolling,
+    searching,
     transforming,
     ufuncs,
 )
@@ -48,6 +52,7 @@ from graphad.kernels.forms import (
     Band,
     Bounded,
     Convolved,
+    Counted,
     Drawn,
     Factorised,
     Form,
@@ -59,8 +64,11 @@ from graphad.kernels.forms import (
     Multiplied,
     Ordered,
     Placed,
+    Rising,
+    Rolled,
     Routine,
     Running,
+    Searched,
     Transformed,
     block_layout,
 )
@@ -211,6 +219,14 @@ class Cpu(Backend):
             return dtype in ordering.KINDS and form.dtype.name in ordering.PLACES
         if isinstance(form, Holds):
             return dtype == "bool"
+        if isinstance(form, Searched):
+            return dtype in searching.DTYPES and form.dtype.name in ordering.PLACES
+        if isinstance(form, Rising):
+            return dtype in ordering.PLACES
+        if isinstance(form, Rolled):
+            return dtypes[1] in ("int32", "int64") and dtype != "string"
+        if isinstance(form, Counted):
+            return dtype in counted.DTYPES
         if isinstance(form, Masked):
             return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
@@ -306,6 +322,27 @@ class Cpu(Backend):
         elif isinstance(form, Holds):
             function, words = indexing.holds(shapes[0])
             places = {indexing.H_SOURCE: FIRST}
+        elif isinstance(form, Searched):
+            function = searching.kernel(dtypes[0], form.right)
+            counts = math.prod(shapes[1][:-1]), shapes[0][-1], shapes[1][-1]
+            words = [0, 0, 0, *counts, int(form.dtype.itemsize == 8)]
+            places = {searching.SEQUENCES: FIRST, searching.VALUES: SECOND, searching.TARGET: RESULT}
+        elif isinstance(form, Rising):
+            function = searching.rising(dtypes[0])
+            words = [0, 0, math.prod(shapes[0][:-1]), shapes[0][-1]]
+            places = {searching.R_SOURCE: FIRST, searching.R_TARGET: RESULT}
+        elif isinstance(form, Rolled):
+            function, sizes = rolling.kernel(), [as_dtype(dtype).itemsize for dtype in dtypes]
+            words = rolling.words_of(form.axis, sizes[0], sizes[1], shapes[0])
+            places = {rolling.SOURCE: FIRST, rolling.SHIFT: SECOND, rolling.TARGET: RESULT}
+        elif isinstance(form, Counted):
+            function, words = counted.kernel(dtypes[0]), [0, 0, 0, 0, shapes[-1][0]]
+            places = {
+                counted.START: FIRST,
+                counted.LIMIT: SECOND,
+                counted.DELTA: THIRD,
+                counted.TARGET: RESULT,
+            }
         elif isinstance(form, Running):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}

@@ -22,52 +22,61 @@ import numpy as np
 from graphad.compiler.passes import dead
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, UndecidedSize, product, run_time_symbols
+from graphad.core.dims import Dim, UndecidedSize, at_most, is_run_time, run_time_symbols
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import GraphadError
-from graphad.core.op import IO, Op
-from graphad.core.references import AT
+from graphad.core.op import IO, Op, output_specs
+from graphad.core.run_sizes import FindsSizes
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
-from graphad.ops.array.keys import expand, is_slice
-from graphad.ops.array.masks import BooleanMask
-from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.join import Stack
+from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import GetItem, GetItemGrad
+from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
-from graphad.ops.math.compare import NOT_EQUAL
-from graphad.ops.math.select import Minimum, WhereIndices
+from graphad.ops.math.select import Maximum, Minimum
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
+from graphad.trace.tracer import SymbolicTensor
 
 _DEEP = 8  # ops that are looked through
-_MOST_POSITIONS = 4096  # of the elements of a mask
+_FEW = 9  # sizes in a vector, and one more
+ROOM = 1024  # the largest size that has no bound, at first
 
 
 Checks = Mapping[Op, Any]  # what each op checks; equal for ops that check the same
 
 
 class Assumed(NamedTuple):
-    """A graph with assumed sizes, what its ops check, and for each symbol of a size that the run finds the largest one."""
+    """A graph with assumed sizes, what its ops check, and for each symbol of a size that the run finds the largest one;
+    `is_open`: for some it is only what there is room for.
+    """
 
     graph: Graph
     checks: Checks
     rooms: Mapping[str, Any]
+    is_open: bool = False
 
 
-def assumed(graph: Graph, measures: bool) -> Assumed | None:
-    """A specialised graph with assumed sizes; None where there is nothing to assume. `measures`: the run may find sizes."""
+def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
+    """A specialised graph with assumed sizes; None where there is nothing to assume. `measures`: the run may find sizes; `room`
+    is that for those without a bound.
+    """
     made: dict[Op, Any] = {}
     rooms: dict[str, Any] = {}
     try:
-        making = functools.partial(_Assuming, made, rooms if measures else None, bool(graph.effects & IO))
+        making = functools.partial(
+            _Assuming, made, rooms if measures else None, bool(graph.effects & IO), room
+        )
         found = specialise(graph, graph.inputs, making=making)
     except (GraphadError, UndecidedSize):
         return None  # sizes that do not fit the others are not the actual ones
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
-    return Assumed(found, made, rooms) if made else None
+    is_open = any(type(check) is tuple and check[0] == "count" for check in made.values())
+    return Assumed(found, made, rooms, is_open) if made else None
 
 
 def is_checked(graph: Graph, checks: Checks) -> bool:
@@ -101,11 +110,15 @@ class _Assuming(Specialiser):
 
     copies_plain = False
 
-    def __init__(self, made: dict[Op, Any], rooms: dict[str, Any] | None, prints: bool, *given: Any) -> None:
+    def __init__(
+        self, made: dict[Op, Any], rooms: dict[str, Any] | None, prints: bool, room: int, *given: Any
+    ) -> None:
         super().__init__(*given)
         self._made = made
         self._rooms = rooms
+        self._room = room
         self._symbols: dict[Any, Any] = {}
+        self._counts: dict[Any, Any] = {}  # the symbols of integers that are sizes
         self._prints = prints
         self._own: dict[Any, Op] = {}
         self._makers: dict[int, Node] = {}
@@ -113,19 +126,21 @@ class _Assuming(Specialiser):
         self._read = 0
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        found = None if self._rooms is None else self._counted(op, inputs)
+        if found is not None:
+            return found
         if op.refers and self._knows_some(op, inputs):
             return super().process(op, inputs)  # which binds it with these numbers
         if self._rooms is not None:
-            if op.op_class is WhereIndices:
-                op, inputs = _masking(op, inputs)
-            asking = _asking(op, inputs)
+            asking = op.measurable(*inputs)
             if asking is not None:
                 op, inputs = asking
                 op = op.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
                 return self.node(self._apart(op, inputs), inputs)
         if self._rooms is not None and not op.refers:
             likely = op.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
-            op = op if likely is op else self._apart(likely, inputs)
+            is_made = likely is not op or bool(op.measures([x.spec for x in inputs]))
+            op = self._apart(likely, inputs) if is_made else op
         if op.refers:
 
             def difference(i: int, j: int) -> Any:
@@ -164,9 +179,104 @@ class _Assuming(Specialiser):
         finally:
             self._rooms, self.making = rooms, making
 
+    def _counted(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The outputs by ops whose sizes are symbols, of an op whose sizes are integers that the run knows; None for others."""
+        if type(op).with_counts is FindsSizes.with_counts:
+            return self._beginning(op) if op.is_prefix else None
+        given = inputs[len(inputs) - op.given :] if op.refers else inputs
+        if not given or not all(is_definite(x.dims) for x in inputs):
+            return None
+        if all(self._is_size(self.known_values(x)) for x in given):
+            return None
+        if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
+            return None
+        found = op.with_counts(self._sized, *inputs)
+        if found is None:
+            return None
+        outputs = bind(found[0], *found[1])
+        return tuple(outputs) if op.multiple else (outputs,)
+
+    def _is_size(self, known: Any) -> bool:
+        """Whether integers are known, and those that are computed from sizes which the run finds are not negative."""
+        return known is not None and all(
+            not isinstance(x, Dim) or not run_time_symbols([x]) or at_most(0, x) for x in np.ravel(known)
+        )
+
+    def _sized(self, x: Any) -> Any:
+        """Integers as sizes, those that only the run knows as symbols; None where the run cannot compare them.
+
+        It has no answer where one is negative, or larger than there is room for: then the op says what it is.
+        """
+        known = self.known_values(x)
+        if self._is_size(known):
+            return known
+        if x.dtype not in (int32, int64):
+            return None
+        if x.ndim:
+            sizes = [self._sized(part) for part in self._parts(x)]
+            return None if not sizes or any(size is None for size in sizes) else np.array(sizes, object)
+        key = self._count_of(x)
+        terms, number = key
+        if terms or not at_most(0, number):
+            number = self._counts.get(key)
+            if number is None:
+                number = self._counts[key] = self._symbol(self._room, 1, None, key)
+        limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
+        self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
+        return number
+
+    def _parts(self, x: Any) -> list[Any]:
+        """The elements of a vector, or rows of a matrix, if they are few."""
+        maker = self._maker(x.index) if type(x) is SymbolicTensor else None
+        if maker is not None and maker.op.op_class is Stack and maker.op.axis == 0:  # type: ignore[attr-defined]
+            specs = self.builder.specs
+            return [SymbolicTensor(self, i, specs[i], None, self.line) for i in maker.inputs]
+        many = x.dims[0]
+        return [bind(GetItem((k,)), x) for k in range(many)] if many in range(_FEW) else []
+
+    def _count_of(self, x: Any) -> tuple[frozenset[Any], Any]:
+        """An integer as a sum of values and a number, if it is not negative."""
+        value = self._number(x)
+        while True:
+            terms, number = self._affine(value, _DEEP)
+            maker = self._maker(next(iter(terms))) if [*terms.values()] == [1] and _is_zero(number) else None
+            if maker is None or maker.op.op_class is not Maximum:
+                return frozenset(terms.items()), number
+            rest = [i for i in maker.inputs if not _is_zero(self.builder.values.get(i))]
+            if len(rest) != 1:
+                return frozenset(terms.items()), number
+            (value,) = rest
+
+    def _beginning(self, op: Any) -> tuple[Any, ...] | None:
+        """What an op computes of its attributes, for a size that the run finds, as a part of that for the largest one."""
+        (size,) = op.infer().dims
+        if not run_time_symbols([size]):
+            return None
+        return (bind(Slice((0,), (1,), (size,)), bind(op.changed(size=self._most(size)))),)
+
+    def _most(self, size: Any) -> Any:
+        """A size that is never larger, without symbols of sizes that the run finds."""
+        assert self._rooms is not None
+        if not run_time_symbols([size]):
+            return size
+        found: Any = 0
+        for names, factor in size.terms.items():
+            if factor < 0 and any(map(is_run_time, names)):
+                continue
+            for name in names:
+                factor = factor * (self._most(self._rooms[name]) if is_run_time(name) else Dim.symbol(name))
+            found = found + factor
+        return found
+
     def _naming(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
-            return self._symbol(most, step, *[self._bound(x, inputs) for x in (low, high)])
+            bounds = [self._bound(x, inputs) for x in (low, high)]
+            if step != 1 or low not in (None, 0) or type(high) is not tuple or len(high) != 2:
+                return self._symbol(most, step, *bounds)
+            # x[:n] has n elements, as has `range(n)`, unless it is clipped
+            key = self._count_of(inputs[high[1]])
+            found = self._counts.get(key)
+            return self._counts.setdefault(key, self._symbol(most, step, *bounds)) if found is None else found
 
         return symbol
 
@@ -192,7 +302,7 @@ class _Assuming(Specialiser):
         if not op.refers:
             return self._checking(op, (op, *map(self._same, inputs[1:])) if not self._prints else object())
         own = len(inputs) - op.given
-        dims = op.shape if op.op_class is GetItemGrad else inputs[0].dims  # of what the slices are of
+        dims = op.whole(inputs[0].dims)  # of what the slices are of
         check: Any = object()
         if is_definite(dims):
             place = (op, *[self.serial(x, op) for x in inputs[:own]]) if self._prints else ()
@@ -204,7 +314,7 @@ class _Assuming(Specialiser):
         found = self._own.get((op, check))
         if found is None:
             found = self._own[op, check] = object.__new__(type(op))
-            found.__dict__.update(op.__dict__)
+            found.__dict__.update(op.__dict__, is_kept=True)
             self._made[found] = check
         return found
 
@@ -279,51 +389,14 @@ class _Assuming(Specialiser):
         return self._makers.get(x)
 
 
-def _masking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Where a mask is true, as a mask of constant positions."""
-    (x,) = inputs
-    count = product(x.dims or ())
-    if not x.dims or type(count) is not int or not 0 < count <= _MOST_POSITIONS:
-        return op, inputs
-    mask = x if x.dtype.is_bool else bind(NOT_EQUAL, x, lift(np.zeros((), x.dtype.numpy)))
-    positions = np.stack(np.unravel_index(np.arange(count), x.dims), 1)
-    return BooleanMask(0), [lift(positions.astype(np.int64)), bind(Reshape((count,)), mask)]
-
-
-def _asking(op: Any, inputs: Sequence[Any]) -> tuple[Any, Sequence[Any]] | None:
-    """A part of an array whose size the run finds, with all its places as inputs, so that the run clips and checks them."""
-    if op.op_class not in (GetItem, GetItemGrad):
-        return None
-    dims = inputs[0].dims if op.op_class is GetItem else op.shape
-    if not is_definite(dims) or not run_time_symbols(dims):
-        return None
-    more: list[Any] = []
-
-    def given(place: Any) -> Any:
-        if type(place) is not int:
-            return place
-        more.append(lift(np.int64(place)))
-        return AT, len(inputs) + len(more) - 1
-
-    key = []
-    sizes = iter(dims)
-    for entry in expand(op.key, len(dims)):
-        size = None if type(entry) is str else next(sizes)
-        if run_time_symbols([size]):
-            entry = (
-                (entry[0], given(entry[1]), given(entry[2]), *entry[3:]) if is_slice(entry) else given(entry)
-            )
-        key.append(entry)
-    if not more:
-        return None
-    made = GetItem(tuple(key)) if op.op_class is GetItem else GetItemGrad(tuple(key), dims)
-    return made, [*inputs, *more]
-
-
 def _without_measures(making: Any) -> Callable[..., Specialiser]:
     """What makes replays in which no size is found by the run."""
-    made, _, prints = making.args
-    return functools.partial(_Assuming, made, None, prints)
+    made, _, prints, room = making.args
+    return functools.partial(_Assuming, made, None, prints, room)
+
+
+def _is_zero(x: Any) -> bool:
+    return x is not None and not isinstance(x, Dim) and np.ndim(x) == 0 and x == 0
 
 
 class _Size:

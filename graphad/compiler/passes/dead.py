@@ -3,8 +3,8 @@
 before:  %2 = exp(%0);  %3, %4 = loop(%0, ...);  return %3
 after:   %2 = loop(%0, ...);  return %2
 
-Nodes that write or print stay. An op with sub-graphs has a method `pruned(used)` for this: given which outputs are read, it
-returns (op, positions of the remaining inputs, positions of the remaining outputs), or None.
+Nodes that write or print stay, and those that find sizes. An op with sub-graphs has a method `pruned(used)` for this: given
+which outputs are read, it returns (op, positions of the remaining inputs, positions of the remaining outputs), or None.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graphad.core.op import IO, WRITES, Op
+from graphad.core.op import Op
 from graphad.graph.ir import Graph, Node, renumbered
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(graph: Graph, options: Options | None = None) -> Graph:
     changed = False
     for node in reversed(graph.nodes):
         used = [wanted[value] for value in node.outputs]
-        if not any(used) and not node.op.effects & (WRITES | IO):
+        if not any(used) and not node.op.stays:
             changed = True
             continue
         pruned = _pruned(node, used)

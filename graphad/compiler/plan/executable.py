@@ -252,13 +252,14 @@ class Executable:
         return sizes.host.run(values)
 
     def _missed(self, cls: SizeClass) -> None:
-        """Note a run without an answer; after some in a row sizes of slices are not assumed any more."""
+        """Note a run without an answer; after some in a row its plan gets more room for sizes, and at last assumes none."""
         with self._lock:
             self._last = None  # so that an answer is noted too
             cls.misses += 1
             if cls.misses < MOST_MISSES:
                 return
-            cls.requested = cls.compilation.assume_nothing()
+            cls.requested = cls.compilation.with_more_room()
+            cls.misses = 0
             for sizes in self._sizes.values():
                 if sizes.size_class is cls:
                     sizes.native = sizes.bound = None

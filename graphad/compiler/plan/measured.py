@@ -45,7 +45,9 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         (name,) = symbol.symbols
         words = [0] * table.MEASURED
         places: list[tuple[int, Place]] = []
-        words[table.M_EXTENT], words[table.M_STEP] = scope.size(most), step
+        # As many as there is room for, where the symbol itself is given.
+        words[table.M_EXTENT] = evaluate(most, scope.room) if most is symbol else scope.size(most)
+        words[table.M_STEP] = step
         words[table.M_LAST] = scope.size(symbol)
         for bound, default, word, width in (
             (low, 0, table.M_LOW, table.M_LOW_BYTES),

@@ -35,12 +35,15 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
 SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thread, which itself yields at every call into LLVM
 
 
+MORE_ROOM = 32  # times as much, after some runs without an answer
+MOST_ROOM = 1 << 20
 WAITING, READY, FAILED = "waiting", "ready", "failed"
 
 
 class Compilation:
     """The native side of one size class: its schedule and the addresses of its kernels. `source` is the graph before it was
-    optimised, if sizes in it may be assumed.
+    optimised, if sizes in it may be assumed; `room` is that for sizes without a bound that runs find, 0 for that of a first
+    plan, None if they find no sizes.
 
     Attributes:
       state: None until the first request, then WAITING, READY or FAILED.
@@ -48,6 +51,7 @@ class Compilation:
       seconds: The time from the first request until it was ready.
       compiled: How many kernels were compiled rather than found in the cache.
       assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
+      is_open: Whether some of these have no bound, so that its memory may be too small for them.
       cannot_measure: Whether it could not be bound, since rows depend on sizes that a run finds in no simple way.
     """
 
@@ -58,7 +62,7 @@ class Compilation:
         options: Options = DEFAULT,
         device: str = "cpu",
         source: Graph | None = None,
-        measures: bool = True,
+        room: int | None = 0,
     ) -> None:
         self.graph = graph
         self.device = device
@@ -70,9 +74,9 @@ class Compilation:
         self.addresses: dict[Kernel | Stages, int] = {}
         self.seconds = 0.0
         self.compiled = 0
-        self.assumes = False
+        self.assumes = self.is_open = False
         self._source = source
-        self._measures = measures
+        self._room = room
         self.cannot_measure = False
         self._lock = forks.lock()
         self._awaited = False
@@ -179,13 +183,13 @@ class Compilation:
 
     def _with_assumed_sizes(self) -> Schedule | None:
         """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
-        from graphad.compiler.passes.assume import assumed, is_checked, relies
+        from graphad.compiler.passes.assume import ROOM, assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
 
         if self._source is None:
             return None
-        for measures in (True, False) if self._measures and self.backend.has_measures else (False,):
-            found = assumed(self._source, measures)
+        for measures in (True, False) if self._room is not None and self.backend.has_measures else (False,):
+            found = assumed(self._source, measures, self._room or ROOM)
             if found is None or (measures and not found.rooms):
                 continue
             graph = optimise(found.graph, self.options, self.literals)
@@ -200,6 +204,7 @@ class Compilation:
                     continue
                 if not any(relies(node.op, found.checks) for unit in hosts for node in unit.nodes):
                     made.partition.rooms = found.rooms
+                    self.is_open = found.is_open
                     return made
         return None
 
@@ -209,7 +214,16 @@ class Compilation:
 
     def measure_nothing(self) -> Compilation:
         """One for the same graph in which no size is found by the run."""
-        return Compilation(self.graph, self.literals, self.options, self.device, self._source, False)
+        return Compilation(self.graph, self.literals, self.options, self.device, self._source, None)
+
+    def with_more_room(self) -> Compilation:
+        """One for runs that have found no answer in this one: with more room for sizes without a bound, or without any."""
+        from graphad.compiler.passes.assume import ROOM
+
+        room = MORE_ROOM * (self._room or ROOM)
+        if not self.is_open or room > MOST_ROOM:
+            return self.assume_nothing()
+        return Compilation(self.graph, self.literals, self.options, self.device, self._source, room)
 
     def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
         """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error

@@ -8,7 +8,7 @@ The modules by subject:
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding
     x[key]                slice, placed, adding, block, advanced, stepped, keys
-    by position           gather, scatter, masks, combine, positions, bad_indices, indicators,
+    by position           gather, along, scatter, masks, combine, positions, bad_indices, indicators,
                           partition
     order                 sorting, order, approximate, distinct
     for all of them       support

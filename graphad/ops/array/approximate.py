@@ -11,7 +11,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.shapes import normalize_axis
-from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.sorting import top_k
 from graphad.ops.array.transpose import transpose
 

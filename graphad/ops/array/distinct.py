@@ -11,8 +11,9 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, bool_, int32
 from graphad.core.errors import InvalidArgumentError
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.create import ones_like
-from graphad.ops.array.gather import TakeAlong, gather
+from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.scatter import unsorted_segment_sum

@@ -42,7 +42,7 @@ from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, blocks,
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
-from graphad.ops.array.support import all_stacked, index_tensor, put_back, row_beside, same_row, static_int
+from graphad.ops.array.support import all_stacked, index_tensor, put_back, static_int
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
@@ -483,116 +483,6 @@ def gather_nd(
     check_nd("gather_nd", x.dims, i.dims, lead)
     i, inside = moved_inside("gather_nd", i, shape(x), lead)
     return only_inside("gather_nd", bind(GatherNd(lead), x, i), inside)
-
-
-# -- along an axis, one index for each element -----------------------------------------------------------------------------
-
-
-@define
-class TakeAlong(Op):
-    """y[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; the other axes of both are equal. A negative index counts
-    from the end.
-    """
-
-    name = "take_along_axis"
-    takes_symbols = (0,)
-    keeps = ((1,), False)
-    axis: Axis
-
-    def infer(self, x: TensorSpec, indices: IndexSpec) -> TensorSpec:
-        if x.dims is None or indices.dims is None:
-            return x.with_dims(indices.dims)
-        axis = normalize_axis("take_along_axis", self.axis, len(x.dims), "x", x.dims)
-        if not are_compatible((*x.dims[:axis], None, *x.dims[axis + 1 :]), indices.dims):
-            raise InvalidArgumentError(
-                f"take_along_axis: x has shape {format_dims(x.dims)}, indices {format_dims(indices.dims)}; "
-                f"rank and sizes must be equal but for axis {axis}."
-            )
-        return x.with_dims(indices.dims)
-
-    def eval(self, x: Array, indices: Array) -> Array:
-        last = x.ndim - 1
-        check_range(self.name, indices, x.shape[self.axis], least=-x.shape[self.axis])
-        if not indices.size:
-            return arrays.empty(indices.shape, x.dtype, x)
-        if (
-            self.axis not in (-1, last)
-            or x.size < _MANY
-            or type(x) is not np.ndarray
-            or x.shape[:-1] != indices.shape[:-1]
-        ):
-            return np.take_along_axis(x, indices, self.axis)
-        size = x.shape[-1]
-        if last == 0:
-            return np.take(x, indices)
-        firsts = np.arange(0, x.size, size).reshape(*x.shape[:-1], 1)
-        at = (
-            indices
-            if not indices.size or indices.min() >= 0
-            else np.where(indices < 0, indices + size, indices)
-        )
-        return np.take(x, at + firsts)
-
-    @else_eval(READS_ANYWHERE)
-    def lower(self, x: TensorSpec, indices: TensorSpec) -> kernels.forms.Form | None:
-        return self.along("take", x)
-
-    def along(self, way: str, x: TensorSpec) -> kernels.forms.Form | None:
-        """The form of a take along the last axis of x, or of its transpose."""
-        last = len(x.dims or ()) - 1
-        return kernels.forms.Indexed(way, last, last, negative="wrap") if self.axis in (-1, last) else None
-
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        sizes, given = shape_of(ctx, 0)
-        return (bind(TakeAlongGrad(self.axis, sizes), g, ctx.inputs[1], *given), None)
-
-    def batch(self, ctx: BatchContext, x: Ranked, indices: Ranked) -> Tensor:
-        x, indices = all_stacked(ctx, (x, indices))
-        return bind(TakeAlong(self.axis % (len(x.dims) - 1) + 1), x, indices)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return row_beside(same_row(axes), specs[0], self.axis)
-
-
-@define
-class TakeAlongGrad(Op):
-    """The transpose of take_along_axis: g added into zeros of `shape`, at the places it was taken from."""
-
-    name = "take_along_axis_grad"
-    keeps = ((1,), False)
-    axis: Axis
-    shape: Given[tuple[Size, ...]]
-    formerly = {"take_along_axis_grad_to": shape_was_claimed}
-
-    def infer(self, g: TensorSpec, indices: IndexSpec) -> TensorSpec:
-        return put_back(self, TakeAlong(self.axis), g, self.shape, indices)
-
-    def eval(self, g: Array, indices: Array) -> Array:
-        last, size = len(self.shape) - 1, self.shape[self.axis]
-        check_range(self.name, indices, size, least=-size)
-        if last > 0 and self.axis in (-1, last) and indices.size and indices.min() >= 0:
-            if tuple(indices.shape[:-1]) == tuple(self.shape[:-1]):
-                total = math.prod(self.shape)
-                firsts = np.arange(0, total, self.shape[-1]).reshape(*self.shape[:-1], 1)
-                flat = added_at((total,), (indices + firsts).reshape(-1), np.reshape(g, -1))
-                return flat.reshape(self.shape)
-        key: list[Any] = list(np.ix_(*[np.arange(n) for n in indices.shape]))
-        key[self.axis] = indices
-        return added_at(self.shape, tuple(key), g)
-
-    @else_eval(WRITES_ANYWHERE)
-    def lower(self, g: TensorSpec, indices: TensorSpec, *given: TensorSpec) -> kernels.forms.Form | None:
-        return TakeAlong(self.axis).along("add", g)
-
-    def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
-        return (bind(TakeAlong(self.axis), h, ctx.inputs[1]), None)
-
-    def batch(self, ctx: BatchContext, g: Ranked, indices: Ranked, *given: Ranked) -> Tensor:
-        op = TakeAlongGrad(self.axis % len(self.shape) + 1, (ctx.size, *self.shape))
-        return bind(op, *all_stacked(ctx, (g, indices)), *given)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return TakeAlong(self.axis).rows(specs, axes)
 
 
 __all__ = ["gather", "gather_nd"]

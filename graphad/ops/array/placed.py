@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import graphad.kernels as kernels
+from graphad.core.convert import lift
 from graphad.core.dims import at_most, run_time_symbols
 from graphad.core.op import Op
-from graphad.core.references import is_reference
+from graphad.core.references import AT, is_reference
 from graphad.core.shapes import Dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
 from graphad.ops.array.keys import NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
 
 _INDEXED = {
@@ -57,6 +61,8 @@ def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.For
 class Keyed(Op):
     """The part of an array at a key, or its transpose: its sizes where numbers of the key are inputs."""
 
+    refers_to_sizes = False
+
     def whole(self, dims: Dims) -> Dims:
         """The shape of the array; `dims` is that of the first input."""
         return dims
@@ -67,6 +73,31 @@ class Keyed(Op):
             return self
         rest = [getattr(self, field) for field in self.attributes[1:]]
         return own.op_class(key, *rest)  # type: ignore[no-any-return]
+
+    def measurable(self, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
+        """With all places along axes of such sizes as inputs, so that the run clips and checks them."""
+        own: Any = self
+        dims = self.whole(inputs[0].dims)
+        if not is_definite(dims) or not run_time_symbols(ranked(dims)):
+            return None
+        more: list[Any] = []
+
+        def given(place: Any) -> Any:
+            if type(place) is not int:
+                return place
+            more.append(lift(np.int64(place)))
+            return AT, len(inputs) + len(more) - 1
+
+        key = []
+        sizes = iter(ranked(dims))
+        for entry in expand(own.key, len(ranked(dims))):
+            if type(entry) is not str and run_time_symbols([next(sizes)]):
+                if is_slice(entry):
+                    entry = (entry[0], given(entry[1]), given(entry[2]), *entry[3:])
+                else:
+                    entry = given(entry)
+            key.append(entry)
+        return (self._at(tuple(key)), [*inputs, *more]) if more else None
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
         return self._at(sized(self.key, difference))  # type: ignore[attr-defined]

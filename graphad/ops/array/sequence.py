@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import dtypes
 from graphad.core.annotations import Array, DTypeLike, FoldContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind, constant_here
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor, to_numpy
-from graphad.core.dims import Dim, Size
-from graphad.core.dtypes import DType, as_dtype, float32, float64
+from graphad.core.dims import Dim, Size, run_time_symbols
+from graphad.core.dtypes import DType, as_dtype, float32, float64, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind, require_same_dtype
 from graphad.core.levels import current
-from graphad.core.op import MIXED, Op, define, no_batch, no_gradient
+from graphad.core.op import MIXED, Op, define, else_eval, no_batch, no_gradient
 from graphad.core.references import AT
 from graphad.core.schema import Given, Number
 from graphad.core.shapes import broadcast_dims, normalize_axis
@@ -38,7 +39,7 @@ from graphad.ops.array.support import (
     static_int,
 )
 from graphad.ops.math.arithmetic import multiply_no_nan
-from graphad.ops.math.cast import Cast
+from graphad.ops.math.cast import Cast, cast
 from graphad.ops.math.rounding import rint
 from graphad.ops.math.select import maximum, where
 
@@ -50,6 +51,7 @@ class Steps(WithoutInputs):
     """start + i * delta for i = 0 to size - 1, computed in `dtype`."""
 
     name = "steps"
+    is_prefix = True
     start: Number
     size: Size
     delta: Number
@@ -64,24 +66,65 @@ class Steps(WithoutInputs):
 
 @define
 class Range(Op):
-    """start + i * delta for i from 0 to max(ceil((limit - start) / delta), 0) - 1, for scalars of one dtype; delta is not 0."""
+    """start + i * delta for i from 0 to max(ceil((limit - start) / delta), 0) - 1, for scalars of one dtype; delta is not 0. An
+    error unless there are so many as `size` says, if it does.
+    """
 
-    name = "range"
+    name, version = "range", 2
     evenly = (0, 2)
     total = False
     takes_symbols = False
     keeps = (False, False)
+    size: Size | None = None
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        """A range had as many members as its limits say."""
+        return {"size": None, **attributes}
 
     def infer(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> TensorSpec:
         for spec, word in ((start, "start"), (limit, "limit"), (delta, "delta")):
             require_scalar("range", spec, word)
             require_same_dtype("range", spec, start, (word, "start"))
-        return TensorSpec.of((None,), start.dtype)
+        return TensorSpec.of((self.size,), start.dtype)
 
     def eval(self, start: Array, limit: Array, delta: Array) -> Array:
         dtype = dtypes.from_numpy(start.dtype)
         numbers = start.item(), limit.item(), delta.item()
-        return _members(numbers[0], _count(*numbers, dtype), numbers[2], dtype)  # type: ignore[no-any-return]
+        count = _count(*numbers, dtype)
+        if self.size is not None and count != self.size:
+            raise InvalidArgumentError(f"range: it has {count} members and was made to have {self.size}.")
+        return _members(numbers[0], count, numbers[2], dtype)  # type: ignore[no-any-return]
+
+    def with_counts(
+        self, sized: Callable[[Tensor], Any], *inputs: Tensor
+    ) -> tuple[Op, Sequence[Tensor]] | None:
+        """For integers, whose number is counted in 64 bits; `sized` says nothing of a negative number."""
+        start, limit, delta = inputs
+        step = known_value(delta)
+        if not start.dtype.is_integer or step is None or not step.item():
+            return None
+        first, last = cast(start, int64), cast(limit, int64)
+        step = step.item()
+        count = last - first
+        if step != 1:
+            count = (count + (step - (1 if step > 0 else -1))) // lift(np.int64(step))
+        size = sized(count)
+        if size is None:
+            return None
+        size = size if isinstance(size, Dim) else int(size)
+        first = known_value(start)
+        if step == 1 and first is not None and first.item() == 0:
+            return Steps(0, size, 1, start.dtype), ()
+        return Range(size), inputs  # which refuses numbers that lead away from the limit
+
+    def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
+        """The size of a range from 0 by 1 is that of the slice as far as its limit, which the run compares."""
+        return [(self.size, self.size, 1, None, (AT, 1))] if run_time_symbols([self.size]) else ()
+
+    @else_eval("its numbers say how many members it has")
+    def lower(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Counted()
 
     vjp = no_gradient("a range is made of integers, or changes its length with its limits")
     batch = no_batch("its length comes from values, of which each row has its own")

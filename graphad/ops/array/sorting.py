@@ -22,7 +22,7 @@ from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
-from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
 from graphad.ops.array.support import requested_size, row_beside, shifted, static_int
 from graphad.ops.directly import is_free, parts_directly

@@ -22,10 +22,12 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import Dim, Size
+from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
+from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -33,7 +35,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import ones_like
-from graphad.ops.array.gather import Gather
+from graphad.ops.array.gather import Gather, GatherGrad
 from graphad.ops.array.join import Stack
 from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape, sizes_of
@@ -205,6 +207,21 @@ class Repeat(Op):
         _require_repeats(repeats)
         return np.repeat(x, repeats, self.axis)
 
+    def with_counts(
+        self, sized: Callable[[Tensor], Any], *inputs: Tensor
+    ) -> tuple[Op, Sequence[Tensor]] | None:
+        """As a lookup of what each slice of the result is a copy of."""
+        x, repeats = inputs
+        if not repeats.dims or not repeats.dims[0]:
+            return None
+        sums, least = lookup("reduce_sum")((0,), False), lookup("reduce_min")((0,), False)
+        counts = bind(lookup("cast")(int64), repeats)
+        total = sized(bind(sums, counts))
+        if total is None or sized(bind(least, counts)) is None:  # none may be negative
+            return None
+        places = bind(lookup("steps")(0, total if isinstance(total, Dim) else int(total), 1, int64))
+        return Gather(self.axis % len(x.dims or ())), (x, _copied(counts, places))
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(RepeatGrad(self.axis), g, ctx.inputs[1]), None)
 
@@ -240,6 +257,12 @@ def _require_repeats(repeats: DeviceArray | Array) -> None:
         raise InvalidArgumentError(f"repeat: repeats holds {flat.min()}; each must be 0 or more.")
 
 
+def _copied(repeats: Tensor, places: Tensor) -> Tensor:
+    """Of which slices those at these places are copies."""
+    ends = bind(lookup("cumsum")(0), repeats)
+    return bind(lookup("searchsorted")(True, int64), ends, places)
+
+
 @define
 class RepeatGrad(Op):
     """The transpose of repeat: the sum over the copies of each slice."""
@@ -264,6 +287,12 @@ class RepeatGrad(Op):
                 f"{self.name}: g has shape {g.shape}; the repeats make {len(copies)} slices at axis {axis}."
             )
         return added_at((*g.shape[:axis], len(repeats), *g.shape[axis + 1 :]), copies, g, axis)
+
+    def expand(self, g: Ranked, repeats: Ranked) -> Tensor | None:
+        axis, (count,) = self.axis % len(g.dims), repeats.dims
+        places = bind(lookup("steps")(0, g.dims[axis], 1, int64))
+        dims = *g.dims[:axis], count, *g.dims[axis + 1 :]
+        return bind(GatherGrad(axis, 0, dims), g, _copied(bind(lookup("cast")(int64), repeats), places))
 
     def vjp(self, ctx: VjpContext, h: Tensor) -> Cotangents:
         return (bind(Repeat(self.axis), h, ctx.inputs[1]), None)

@@ -30,7 +30,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.refusal import refuse
 from graphad.core.registry import lookup
@@ -73,6 +73,7 @@ class Transpose(Op):
     total = True
     keeps = (False, False)
     aliases = {0: 0}
+    refers_to_sizes = False
     perm: Given[Permutation | Literal["reversed"]]
     composed_formerly = {"transpose_by": _order_was_input}
 
@@ -436,6 +437,18 @@ class Roll(Op):
             if length
             for sizes in [(*whole.shape[:axis], length, *whole.shape[axis + 1 :])]
         ]
+
+    def expand(self, x: Ranked, shifts: Ranked) -> Tensor | None:
+        """One axis after the other."""
+        if len(self.axes) < 2:
+            return None
+        for k, axis in enumerate(self.axes):
+            x = bind(Roll((axis,)), x, bind(lookup("slice")((k,), (1,), (1,)), shifts))
+        return x
+
+    @else_eval("its numbers say where each element goes")
+    def lower(self, x: TensorSpec, shifts: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Rolled(self.axes[0] % len(x.dims or ())) if len(self.axes) == 1 else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g, -ctx.inputs[1]), None)

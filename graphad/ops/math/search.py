@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays, dtypes
 from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
@@ -15,7 +16,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind_of
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, else_eval, no_gradient
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -81,6 +82,10 @@ class SearchSorted(Op):
             is_before = np.where(is_number, is_before, (near == near) | self.right)
             found = np.where((there <= n) & is_before, there, found)
         return found.astype(self.dtype.numpy)
+
+    @else_eval("a position is told by all elements of its row")
+    def lower(self, sequence: TensorSpec, values: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Searched(self.right, self.dtype)
 
     vjp = no_gradient("a position is piecewise constant")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import graphad.kernels as kernels
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
@@ -12,7 +13,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int64, uint64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import Op, define, else_eval, no_gradient
 from graphad.core.schema import IntegerSpec, Text
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -54,6 +55,10 @@ class SortedIds(Op):
                 f"{self.of}: segment ids are not increasing from 0 on: {ids.tolist()}; sort them."
             )
         return ids
+
+    @else_eval("it raises an error unless its numbers are in order")
+    def lower(self, ids: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Rising() if ids.dims else None
 
     def batch(self, ctx: BatchContext, ids: Ranked) -> Tensor:
         return bind(self, ids)

@@ -25,9 +25,11 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like, lift_pair, lift_truths
+from graphad.core.dims import product
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import Op, define, no_gradient, no_rows
+from graphad.core.registry import lookup
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -90,6 +92,9 @@ class Select(Op):
 SELECT = Select()
 
 
+_MOST_POSITIONS = 4096  # of the elements of a mask, as constants
+
+
 @define
 class WhereIndices(Op):
     """The indices of the elements that are nonzero or true, in row-major order: int64[count, rank]."""
@@ -105,6 +110,19 @@ class WhereIndices(Op):
 
     vjp = no_gradient("indices are piecewise constant")
     rows = no_rows("the indices of all rows share one list")
+
+    def measurable(self, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
+        """Where a mask is true, as a mask of constant positions."""
+        (x,) = inputs
+        count = product(x.dims or ())
+        if not x.dims or type(count) is not int or not 0 < count <= _MOST_POSITIONS:
+            return None
+        mask = x if x.dtype.is_bool else bind(lookup("not_equal")(), x, lift(np.zeros((), x.dtype.numpy)))
+        positions = np.stack(np.unravel_index(np.arange(count), x.dims), 1)
+        return lookup("boolean_mask")(0), [
+            lift(positions.astype(np.int64)),
+            bind(lookup("reshape")((count,)), mask),
+        ]
 
     def batch(self, ctx: BatchContext, condition: Ranked) -> Tensor:
         raise InvalidArgumentError(

@@ -12,8 +12,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.create import ones_like
-from graphad.ops.array.gather import TakeAlong
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape

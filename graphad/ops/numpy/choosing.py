@@ -21,7 +21,7 @@ from graphad.core.refusal import members
 from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.sorting import ArgSort, sorted_along
 from graphad.ops.directly import directly, is_eager, parts_directly
 from graphad.ops.math import search

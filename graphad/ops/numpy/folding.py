@@ -19,7 +19,7 @@ from graphad.core.errors import InvalidArgumentError, OutOfRangeError, Unsupport
 from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.support import static_array
 from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy import reductions, skipping

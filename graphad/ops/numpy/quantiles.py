@@ -16,7 +16,7 @@ from graphad.core.errors import InvalidArgumentError, UnsupportedOptionError
 from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, math
-from graphad.ops.array.gather import TakeAlong
+from graphad.ops.array.along import TakeAlong
 from graphad.ops.directly import directly, is_eager, is_free
 from graphad.ops.numpy.choosing import sort
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, joint_dtype, rank_of, tensor_of

@@ -9,7 +9,7 @@ The modules by subject:
 
     a plan's call         plan_block, entry, entry_text, entry_ctypes, layout, driver
     threads               pool, limit
-    steps of plans        movement, indexing, placing, measuring, masking, ordering, drawing, calls,
+    steps of plans        movement, indexing, placing, measuring, counted, masking, ordering, searching, rolling, drawing, calls,
                           branch, repeat, growing
     matrices              lapack, factorising
     functions of arrays   mapping

@@ -16,6 +16,7 @@ from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
 from graphad.core.errors import InvalidArgumentError
 
+FEW = 16  # bytes
 RANK = 8
 # words of the step's block; strides in bytes; dimensions outermost first, the last two are the inner ones
 TARGET, SOURCE, WAY, VALUE = 0, 1, 2, 4  # VALUE: two words, what `fill` stores
@@ -165,7 +166,6 @@ def _move(size: int) -> str:
     f = Function("void @move(ptr %w, ptr %source)", "internal")
     way = f.word("%w", WAY)
     other = f.choose(f.test("eq", way, TRANSPOSE), "ptr", f"@transpose{size}", f"@elements{size}")
-    chosen = f.choose(f.test("eq", way, ROWS), "ptr", f"@rows{size}", other)
     inner = [
         f.word("%w", word + d)
         for word, d in (
@@ -177,6 +177,9 @@ def _move(size: int) -> str:
             (SOURCE_STRIDE, 7),
         )
     ]
+    # A call of memcpy costs more than a few elements. The row's size may be one that the run has found, so it is asked here.
+    rows = f.choose(f.test("sle", inner[1], FEW // size), "ptr", f"@elements{size}", f"@rows{size}")
+    chosen = f.choose(f.test("eq", way, ROWS), "ptr", rows, other)
 
     def descend(depth: int, to: str, source: str) -> None:
         if depth == RANK - 2:
@@ -274,8 +277,6 @@ def copy_words(
         rows, way = [(1, itemsize, itemsize)], ROWS
     if way == ELEMENTS and len(rows) > 1 and rows[-1][0] < 4 <= rows[-2][0]:
         rows[-2:] = [rows[-1], rows[-2]]  # a long loop inside a short one
-    if way == ROWS and rows[-1][0] * itemsize <= 16:
-        way = ELEMENTS  # a call of memcpy costs more than a few elements
     rows = [(1, 0, 0)] * (RANK - len(rows)) + rows
     words = [0] * WORD_COUNT
     words[WAY] = way
