@@ -69,6 +69,11 @@ def here(x: Any, function: str) -> np.ndarray:
     return x if isinstance(x, _HERE) else x.for_host(function)  # type: ignore[return-value]
 
 
+def where(kept: Any, x: Any) -> Any:
+    """An array of a device, or a copy of it on the CPU if `kept` is there: a variable stays where it was made."""
+    return x.host() if isinstance(kept, _HERE) else x
+
+
 def contiguous(x: Any) -> np.ndarray:
     """An array in C order, itself where it is that already."""
     made: np.ndarray = np.ascontiguousarray(x) if isinstance(x, _HERE) else x.contiguous()

@@ -116,16 +116,46 @@ def test_operands_on_two_devices_are_refused_with_both_names() -> None:
     with tf.device("cuda"):
         there = tf.constant([1.0, 2.0])
         v = tf.Variable([1.0, 2.0])
+    w = tf.Variable([1.0, 2.0])
     with pytest.raises(ValueError, match=r"add: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
         here + there
     with pytest.raises(ValueError, match=r"'cuda:0'.*'cuda:1'"):
         there * there.gpu(1)
     with pytest.raises(ValueError, match=r"'cuda:0'.*'cpu:0'"):
         v.assign(here)
-    with tf.device("cuda"), pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:0'"):
-        here * there
+    with tf.device("cuda"):
+        for refused in (
+            lambda: here * there.gpu(1),
+            lambda: there * there.gpu(1),
+            lambda: w.assign(there),
+            lambda: v.assign(here.gpu(1)),
+        ):
+            with pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:[01]'|'cuda:0'.*'cuda:1'"):
+                refused()
     assert (here.gpu() + there).location == "cuda:0"
     assert isinstance(there.cpu() + here, EagerTensor)
+
+
+def test_in_a_block_what_is_on_the_cpu_comes_to_the_device() -> None:
+    """Also where an op before has brought another operand, so that functions of several ops give what they give elsewhere."""
+    here = tf.constant([[3.0, 1.0], [2.0, 4.0]])
+
+    def f(x: Any) -> Any:
+        return tf.sort(tf.exp(x) * x, 0) @ x + tf.where(x > 2.0, x, 0.0)
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x, output_gradients=tf.ones_like(here))
+
+    with tf.device("cuda"):
+        v = tf.Variable(tf.zeros([2, 2]))
+        found = [f(here), slope(here), tf.vmap(f)(tf.stack([here, here]))[1], v.assign_add(f(here)).value()]
+        found += [tf.function(lambda: v + here)() - here]
+    for y, z in zip(found, [f(here), slope(here), *[f(here)] * 3], strict=True):
+        assert y.location == "cuda:0"
+        np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-6)
 
 
 def test_copies_pass_derivatives_on() -> None:
@@ -380,3 +410,30 @@ def test_tangents_of_what_comes_into_a_block_come_with_it(order: int) -> None:
     for each in found:
         assert isinstance(each, DeviceTensor)
         np.testing.assert_allclose(each.numpy(), want.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [None, {}, {"jit_compile": True}], ids=["eager", "traced", "compiled"])
+def test_a_variable_of_the_cpu_stays_there(options: Any) -> None:
+    """What a function of the device's tensors assigns to it is copied; whole arrays are refused in eager code."""
+    w, total, count = tf.Variable([1.0, 2.0]), tf.Variable(1.0), tf.Variable(0)
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+        v = tf.Variable([0.0, 0.0])
+
+    def step(x: Any) -> Any:
+        count.assign_add(1)
+        total.assign_add(x[0])
+        v.assign_add(x)
+        if options is not None:
+            w.assign(x * 3.0)
+        return x * 2.0
+
+    run = step if options is None else tf.function(step, **options)
+    for _ in range(2):
+        assert run(x).location == "cuda:0"
+    assert all(isinstance(y.data, np.ndarray | np.generic) for y in (w, total, count))
+    assert (float(total), int(count), v.location) == (3.0, 2, "cuda:0")
+    np.testing.assert_array_equal(w, [1.0, 2.0] if options is None else [3.0, 6.0])
+    np.testing.assert_array_equal(v.numpy(), [2.0, 4.0])
+    with pytest.raises(ValueError, match="assign: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
+        w.assign(x)
