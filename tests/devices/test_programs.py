@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, guard_of
 from graphad.devices.array import DeviceArray
 from graphad.devices.tensor import DeviceTensor
 
@@ -437,3 +437,22 @@ def test_a_variable_of_the_cpu_stays_there(options: Any) -> None:
     np.testing.assert_array_equal(v.numpy(), [2.0, 4.0])
     with pytest.raises(ValueError, match="assign: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
         w.assign(x)
+
+
+def _clipped(w: Any) -> Any:
+    return tf.clip_by_value(w, -1.0, 1.0)
+
+
+def test_a_variable_of_a_device_has_the_guard_of_its_place_and_copies_have_its_options() -> None:
+    """Ops and compiled calls take that of the place, methods the variable's: two of them would lose what threads add."""
+    for first in (lambda v: v, lambda v: v.place):
+        with tf.device("cuda"):
+            v = tf.Variable(
+                [0.5], constraint=_clipped, aggregation=tf.VariableAggregation.MEAN, trainable=False
+            )
+        guard = guard_of(first(v))
+        assert guard is guard_of(v) is guard_of(v.place)
+    for other in (copy.copy(v), copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
+        assert (other.constraint, other.aggregation) == (_clipped, tf.VariableAggregation.MEAN)
+        assert guard_of(other) is not guard_of(v)
+        assert other.location == "cuda:0" and not other.trainable
