@@ -71,7 +71,7 @@ def here(x: Any, function: str) -> np.ndarray:
 
 def where(kept: Any, x: Any) -> Any:
     """An array of a device, or a copy of it on the CPU if `kept` is there: a variable stays where it was made."""
-    return x.host() if isinstance(kept, _HERE) else x
+    return x.host() if isinstance(kept, _HERE) and not isinstance(x, _HERE) else x
 
 
 def contiguous(x: Any) -> np.ndarray:

@@ -456,3 +456,20 @@ def test_a_variable_of_a_device_has_the_guard_of_its_place_and_copies_have_its_o
         assert (other.constraint, other.aggregation) == (_clipped, tf.VariableAggregation.MEAN)
         assert guard_of(other) is not guard_of(v)
         assert other.location == "cuda:0" and not other.trainable
+
+
+def test_numbers_stand_beside_tensors_of_the_device_in_traces() -> None:
+    with tf.device("cuda"):
+        x, b = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+        number = tf.constant(2.0)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        if tf.reduce_sum(x) > 0.0:
+            y = 0.5 * b + number * 3.0
+        else:
+            y = b - 1.0
+        return x * y + 2.0 * b + np.ones(2, np.float32) * number
+
+    np.testing.assert_allclose(f(x).numpy(), [1 * 7.5 + 6 + 2, 2 * 8 + 8 + 2])
+    np.testing.assert_allclose(f(-x).numpy(), [-1 * 2 + 6 + 2, -2 * 3 + 8 + 2])
