@@ -70,8 +70,11 @@ def here(x: Any, function: str) -> np.ndarray:
 
 
 def where(kept: Any, x: Any) -> Any:
-    """An array of a device, or a copy of it on the CPU if `kept` is there: a variable stays where it was made."""
-    return x.host() if isinstance(kept, _HERE) and not isinstance(x, _HERE) else x
+    """An array, or a copy of it where `kept` is: a variable stays on the device where it was made."""
+    here = isinstance(x, _HERE)
+    if here is isinstance(kept, _HERE):
+        return x
+    return kept.given(x) if here else x.host()
 
 
 def contiguous(x: Any) -> np.ndarray:

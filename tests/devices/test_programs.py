@@ -418,9 +418,10 @@ def test_a_variable_of_the_cpu_stays_there(options: Any) -> None:
     w, total, count = tf.Variable([1.0, 2.0]), tf.Variable(1.0), tf.Variable(0)
     with tf.device("cuda"):
         x = tf.constant([1.0, 2.0])
-        v = tf.Variable([0.0, 0.0])
+        v, steps = tf.Variable([0.0, 0.0]), tf.Variable(1.0)
 
     def step(x: Any) -> Any:
+        steps.assign(7.0)
         count.assign_add(1)
         total.assign_add(x[0])
         v.assign_add(x)
@@ -433,6 +434,7 @@ def test_a_variable_of_the_cpu_stays_there(options: Any) -> None:
         assert run(x).location == "cuda:0"
     assert all(isinstance(y.data, np.ndarray | np.generic) for y in (w, total, count))
     assert (float(total), int(count), v.location) == (3.0, 2, "cuda:0")
+    assert isinstance(steps.place.data, DeviceArray) and steps.numpy() == 7.0
     np.testing.assert_array_equal(w, [1.0, 2.0] if options is None else [3.0, 6.0])
     np.testing.assert_array_equal(v.numpy(), [2.0, 4.0])
     with pytest.raises(ValueError, match="assign: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
@@ -473,3 +475,26 @@ def test_numbers_stand_beside_tensors_of_the_device_in_traces() -> None:
 
     np.testing.assert_allclose(f(x).numpy(), [1 * 7.5 + 6 + 2, 2 * 8 + 8 + 2])
     np.testing.assert_allclose(f(-x).numpy(), [-1 * 2 + 6 + 2, -2 * 3 + 8 + 2])
+
+
+def test_unwritten_elements_are_where_the_others_are() -> None:
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+    array = tf.TensorArray(tf.float32, size=3).write(1, x)
+    np.testing.assert_array_equal(array.stack().numpy(), [[0, 0], [1, 2], [0, 0]])
+
+
+def test_a_variable_made_of_an_argument_in_the_first_call() -> None:
+    made: list[Any] = []
+
+    @tf.function
+    def f(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(x * 2.0))
+        return made[0] * x
+
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+        for _ in range(2):
+            np.testing.assert_array_equal(f(x).numpy(), [2.0, 8.0])
+    assert made[0].location == "cuda:0"

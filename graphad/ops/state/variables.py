@@ -77,7 +77,7 @@ class Assign(Op):
         if shape != spec.dims and not spec.describes(shape):
             raise wrong_shape(handle, shape)
         with handle.guard or guard_of(handle):
-            handle.data = value if arrays.is_here(value) else arrays.where(handle.data, value)
+            handle.data = arrays.where(handle.data, value)
         return value
 
     def quick(self, handle: DeviceVariable | Variable, value: Tensor) -> Array | None:
