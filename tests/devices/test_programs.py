@@ -13,6 +13,7 @@ import pytest
 import graphad as tf
 from graphad.core.tensor import EagerTensor, guard_of
 from graphad.devices.array import DeviceArray
+from graphad.devices.library import library
 from graphad.devices.tensor import DeviceTensor
 
 CUDA = pytest.mark.parametrize("place", ["cpu", "cuda"])
@@ -498,3 +499,33 @@ def test_a_variable_made_of_an_argument_in_the_first_call() -> None:
         for _ in range(2):
             np.testing.assert_array_equal(f(x).numpy(), [2.0, 8.0])
     assert made[0].location == "cuda:0"
+
+
+@pytest.mark.fake_device  # a real one has too much memory
+def test_a_device_without_memory_is_told_at_the_op_and_at_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OutOfMemoryError(MemoryError):
+        """As CuPy's."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
+
+    with tf.device("cuda"):
+        x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    f = tf.function(lambda x: tf.nn.softmax(x @ x) + 1.0, jit_compile=True)
+    want = f(x).numpy()
+    lib = library()
+    with monkeypatch.context() as patch:
+        for name in ("asarray", "exp", "ndarray"):
+            patch.setattr(
+                lib,
+                name,
+                refuse if name != "ndarray" else type("ndarray", (lib.ndarray,), {"__init__": refuse}),
+            )
+        for use, words in (
+            (lambda: tf.exp(x), "^exp: Out of memory"),
+            (lambda: f(x), "^matmul: .*Out of memory"),
+            (lambda: tf.constant([1.0, 2.0]).gpu(), r"^device: 'cuda:0' has no room .*\(2,\).*Out of memory"),
+        ):
+            with pytest.raises(tf.errors.ResourceExhaustedError, match=words):
+                use()
+    np.testing.assert_array_equal(f(x).numpy(), want)
