@@ -37,10 +37,11 @@ __getattr__, __dir__ = attach(__name__)
 # The modules of ops that programs may do without, each with the names of its ops.
 register_later(
     {
+        "graphad.ops.array.along": "take_along_axis take_along_axis_grad",
         "graphad.ops.array.block": "block_bounds",
         "graphad.ops.array.combine": "scatter_combine scatter_extreme",
         "graphad.ops.array.ensure": "ensure_shape",
-        "graphad.ops.array.gather": "gather gather_grad gather_nd scatter_nd take_along_axis take_along_axis_grad",
+        "graphad.ops.array.gather": "gather gather_grad gather_nd scatter_nd",
         "graphad.ops.array.indicators": "one_hot",
         "graphad.ops.array.join": "concat split stack unstack",
         "graphad.ops.array.masks": "boolean_mask boolean_mask_grad",

@@ -69,6 +69,14 @@ def here(x: Any, function: str) -> np.ndarray:
     return x if isinstance(x, _HERE) else x.for_host(function)  # type: ignore[return-value]
 
 
+def where(kept: Any, x: Any) -> Any:
+    """An array, or a copy of it where `kept` is: a variable stays on the device where it was made."""
+    here = isinstance(x, _HERE)
+    if here is isinstance(kept, _HERE):
+        return x
+    return kept.given(x) if here else x.host()
+
+
 def contiguous(x: Any) -> np.ndarray:
     """An array in C order, itself where it is that already."""
     made: np.ndarray = np.ascontiguousarray(x) if isinstance(x, _HERE) else x.contiguous()

@@ -44,10 +44,12 @@ class DeviceLevel:
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         with entered(self.below):
-            common_place(op, inputs)  # operands on two devices are refused, not copied
-            variables = any(isinstance(x, Handle) for x in inputs)
-            if not variables:
+            if all(map(self._may_come, inputs)):
                 inputs = [self._brought(x) for x in inputs]
+            else:
+                common_place(op, inputs)  # operands on two devices are refused, not copied
+                if not any(isinstance(x, Handle) for x in inputs):
+                    inputs = [self._brought(x) for x in inputs]
             outputs = bind_all(op, inputs)
             if op.loads or op.stores or op.gives_sizes:
                 return outputs
@@ -60,9 +62,15 @@ class DeviceLevel:
     def constant(self, data: Array) -> Tensor:
         return moved(EagerTensor(data), self.place)
 
+    def _may_come(self, x: Any) -> bool:
+        """Whether an operand is on the block's device, or on the CPU and no variable, which stays where it is."""
+        if isinstance(x, Handle):
+            return x.location == self.place
+        return not x.has_value or not x.away or x.location == self.place  # type: ignore[no-any-return]
+
     def _brought(self, x: Any, result: bool = False) -> Any:
         """An operand, or the result of an op without operands, on the device of the block."""
-        if not x.has_value or x.location == self.place:
+        if isinstance(x, Handle) or not x.has_value or x.location == self.place:
             return x
         if not result and not x.away and not x.data.shape:
             return x

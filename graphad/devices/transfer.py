@@ -17,7 +17,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.device import parse
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError, ResourceExhaustedError
 from graphad.core.levels import current
 from graphad.core.op import Op, define
 from graphad.core.schema import Text
@@ -67,6 +67,7 @@ def copied(x: Any, place: str) -> Tensor:
     """A tensor copied to a device, "cpu:0" or "cuda:1"; the tensor itself if it is there already.
 
     Raises: UnavailableError: there is no such device. InvalidArgumentError: it has no tensors of this dtype.
+      ResourceExhaustedError: it has too little memory.
     """
     level: Any = current()
     while getattr(level, "is_place", False):
@@ -91,3 +92,7 @@ def moved(x: EagerTensor, place: str) -> Tensor:
         return DeviceTensor(device_array(x.data, index))
     except TypeError as cause:
         raise InvalidArgumentError(f"device: {cause}; keep such tensors on the CPU.") from cause
+    except MemoryError as cause:  # CuPy's own, after it has given back what it keeps for later
+        raise ResourceExhaustedError(
+            f"device: {place!r} has no room for a tensor of shape {x.dims} and dtype {x.dtype.name} ({cause})."
+        ) from cause

@@ -51,6 +51,16 @@ class DeviceVariable(Variable):
         self._graphad_place = Handle(array, self._spec, False)
 
     @property
+    def guard(self) -> Any:  # type: ignore[override]
+        """That of its place, which ops and compiled calls take too."""
+        return self._graphad_place.guard
+
+    @guard.setter
+    def guard(self, value: Any) -> None:
+        if value is not None:
+            self._graphad_place.guard = value
+
+    @property
     def location(self) -> str:  # type: ignore[override]
         return f"cuda:{self.index}"
 
@@ -74,7 +84,9 @@ class DeviceVariable(Variable):
 
     def _copy(self) -> Variable:
         with entered(None):  # leaves the block, since variables made in it are on its device
-            return Variable.restore(self.here(), self._spec, self._trainable, self.name)
+            copied = Variable.restore(self.here(), self._spec, self._trainable, self.name)
+            copied.__dict__ |= self._options()
+            return copied
 
     def numpy(self) -> Any:
         if trace_in_progress() is None:
@@ -105,7 +117,9 @@ class DeviceVariable(Variable):
         return self._copy()._repr_html_()
 
     def __copy__(self) -> Variable:
-        return self.restore(self.place.data, self._spec, self._trainable, self.name)
+        copied = self.restore(self.place.data, self._spec, self._trainable, self.name)
+        copied.__dict__ |= self._options()
+        return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, arguments, options = self._copy().__reduce__()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
 
+from graphad.core import arrays
 from graphad.core.annotations import Array, DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import EagerLevel, bind
 from graphad.core.convert import lift, refused_by
@@ -577,7 +578,8 @@ def _initial(value: object, dtype: DType | None, creation: Any) -> tuple[Any, Di
     if symbol is not None:
         if creation is None:
             raise InvalidArgumentError(f"Variable: the initial value {value!r} has no value here.")
-        value = EagerTensor(creation.number_of(symbol))
+        found = creation.number_of(symbol)
+        value = EagerTensor(found if arrays.is_here(found) else found.host())
     with entered(None):
         tensor: Any = lift(lift(value, dtype))
         data = _here(tensor).data

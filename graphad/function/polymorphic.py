@@ -429,6 +429,8 @@ class Function(Printed, Generic[P, R]):
                 symbol = trace.input(spec, name)
                 if type(value) is EagerTensor:
                     numbers[symbol.index] = value.data
+                elif getattr(value, "array", None) is not None:  # a tensor of another device
+                    numbers[symbol.index] = value.array
                 inputs.append(symbol)
             creation = Creation(creating, trace, numbers, is_last)
             trace.creation = creation

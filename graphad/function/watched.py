@@ -8,7 +8,7 @@ from graphad.core.composites import is_record, record_of
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.frames import user_line
 from graphad.core.op import evaluated
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, Handle
 from graphad.trace.tracer import SymbolicTensor, Trace
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Creation:
                 wanted.update(node.inputs)
         known = {**builder.values, **self._numbers}
         for serial, x in zip(self._trace.capture_serials, self._trace.captures, strict=True):
-            known[serial] = x.data if type(x) is EagerTensor else x
+            known[serial] = (
+                x.data if type(x) is EagerTensor else x.array if x.away and not isinstance(x, Handle) else x
+            )
         if not wanted.isdisjoint(set(builder.inputs) - known.keys()):
             raise InvalidArgumentError(
                 "Variable: its initial value depends on an argument, but this function is being traced from specs alone."

@@ -29,7 +29,7 @@ from graphad.core.trackable import Trackable
 from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
-from graphad.ops.array.create import ones_like, told_apart
+from graphad.ops.array.create import IDENTITY, ones_like, told_apart
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
@@ -339,6 +339,10 @@ def call_with_rule(
     leaves, rebuild = flatten_records(list(args))
     # Fresh tensors, so that a tape inside distinguishes arguments from variables and from each other.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
+    if any(
+        getattr(each, "is_place", False) for each in chain()
+    ):  # where what the function makes of them will be
+        xs = [bind(IDENTITY, x) if isinstance(x, Tensor) and x.has_value else x for x in xs]
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _Reads(arguments if captures else None)
     level = new_recorder(reads)

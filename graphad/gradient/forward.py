@@ -8,6 +8,7 @@ value, the rule is not linear and there is no forward mode. Call, cond and loop 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
@@ -15,6 +16,7 @@ from graphad.core.annotations import NestLike, Transforms, Value
 from graphad.core.bind import bind, bind_all, new_recorder
 from graphad.core.composites import flatten_records
 from graphad.core.convert import lift
+from graphad.core.device import along
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError, NonlinearGradientError
 from graphad.core.frames import user_line
 from graphad.core.leaving import NUMBERS
@@ -98,7 +100,10 @@ def push(
     given = [dot for dot in x_dots if dot is not None]
     zeros = [zeros_of(outputs[k]) if read else None for k, read in derived.zeros]
     operands = [*inputs, *outputs, *given, *zeros, *derived.captures]
-    y_dots = replay(derived.graph, operands)
+    # Constants of the graph and what it makes of none are where its operands are.
+    away = next((x for x in operands if x is not None and x.away and getattr(x, "has_value", True)), None)
+    with nullcontext() if away is None else along(away):
+        y_dots = replay(derived.graph, operands)
     return [None if position is None else y_dots[position] for position in derived.positions]
 
 
@@ -140,7 +145,7 @@ def _derive(
 ) -> Derived:
     specs = tuple([x.spec for x in inputs])
     out_specs = tuple([y.spec for y in outputs])
-    key = (op, specs, tuple(mask))
+    key = (op, specs, out_specs, tuple(mask))  # what an op reads by value decides on the sizes of its outputs
     known = _derived.get(key)
     if known is None:
         known = _derive_new(op, specs, out_specs, mask, transforms)

@@ -26,6 +26,7 @@ SIZES = {
 BIAS, RELU, BGRADA, BGRADB = 4, 2, 256, 512
 ENDINGS = {0, BIAS, RELU, BIAS | RELU, BGRADA, BGRADB}
 NOT_SUPPORTED = 15
+refusal = [NOT_SUPPORTED]  # the status of a product for which there is no algorithm
 calls: list[tuple[int, ...]] = []  # ending, m, n, k and batches of products
 alive: dict[int, dict[Any, Any]] = {}  # what was created and not destroyed
 has_none: list[Callable[[dict[Any, Any]], bool]] = []  # products for which there is no algorithm
@@ -86,7 +87,7 @@ def _heuristic(
     product, wanted = alive[described], alive[preference]
     _shapes(product, alive[a], alive[b], alive[d])
     if any(refuses(product) for refuses in has_none):
-        return NOT_SUPPORTED
+        return refusal[0]
     alignment = min(wanted[k] for k in (5, 6, 7, 8))
     if product[7] & BIAS or product[7] in (BGRADA, BGRADB):
         assert product[8] % alignment == 0 and product[8], "the alignment of the vector is asked for too"

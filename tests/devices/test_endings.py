@@ -127,10 +127,12 @@ def test_the_first_operand_is_added_up_too() -> None:
     assert [ending for ending, *_ in fake_cublaslt.calls] == [BGRADB]
 
 
+@pytest.mark.parametrize("status", [epilogues.NOT_SUPPORTED, epilogues.INVALID_VALUE])
 @pytest.mark.parametrize("function", [two_layers, add])
 def test_where_the_library_has_no_such_product_the_loop_runs(
-    function: Any, monkeypatch: pytest.MonkeyPatch
+    function: Any, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(fake_cublaslt, "refusal", [status])
     monkeypatch.setattr(fake_cublaslt, "has_none", [lambda product: True])
     shapes = [(4, 15), (15, 6), (6,), (6, 3), (3,)][: 5 if function is two_layers else 3]
     compiled(function, *[real(*shape) for shape in shapes])

@@ -1,4 +1,4 @@
-"""Every case of every op gives on a device what it gives on the CPU, its gradient too, and all of it stays there."""
+"""Every case of every op gives on a device what it gives on the CPU, its gradient and direction too; all of it stays there."""
 
 from __future__ import annotations
 
@@ -43,3 +43,27 @@ def test_gradients(case: OpCase) -> None:
             g = tf.convert_to_tensor(g)
             assert isinstance(g, DeviceTensor), "a gradient is where its source is"
             close(g.numpy(), z, 1e-12)
+
+
+@pytest.mark.parametrize("case", [p for p in CASES if p.values[0].order > 0 and p.values[0].sources])
+def test_directions(case: OpCase) -> None:
+    """Forward mode makes numbers and zeros of its own: they are where the operands are."""
+    numbers = np.random.default_rng(7)
+    dots = [
+        np.asarray(numbers.normal(size=case.arrays[i].shape)).astype(case.arrays[i].dtype)
+        for i in case.sources
+    ]
+
+    def pushed(xs: list[Any], dots: list[Any]) -> list[Any]:
+        with tf.autodiff.ForwardAccumulator([xs[i] for i in case.sources], dots) as accumulator:
+            ys = case.call(*xs)
+        return [accumulator.jvp(y) for y in ys]
+
+    want = pushed(case.tensors(), case.tensors(dots))
+    with tf.device("cuda"):
+        found = pushed(_there(case.arrays), _there(dots))
+    for y, z in zip(found, want, strict=True):
+        assert (y is None) == (z is None)
+        if y is not None:
+            assert isinstance(y, DeviceTensor)
+            close(y.numpy(), z.numpy(), 1e-12)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.core.tensor import EagerTensor
+from graphad.core.tensor import EagerTensor, guard_of
 from graphad.devices.array import DeviceArray
+from graphad.devices.library import library
 from graphad.devices.tensor import DeviceTensor
 
 CUDA = pytest.mark.parametrize("place", ["cpu", "cuda"])
@@ -116,16 +117,46 @@ def test_operands_on_two_devices_are_refused_with_both_names() -> None:
     with tf.device("cuda"):
         there = tf.constant([1.0, 2.0])
         v = tf.Variable([1.0, 2.0])
+    w = tf.Variable([1.0, 2.0])
     with pytest.raises(ValueError, match=r"add: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
         here + there
     with pytest.raises(ValueError, match=r"'cuda:0'.*'cuda:1'"):
         there * there.gpu(1)
     with pytest.raises(ValueError, match=r"'cuda:0'.*'cpu:0'"):
         v.assign(here)
-    with tf.device("cuda"), pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:0'"):
-        here * there
+    with tf.device("cuda"):
+        for refused in (
+            lambda: here * there.gpu(1),
+            lambda: there * there.gpu(1),
+            lambda: w.assign(there),
+            lambda: v.assign(here.gpu(1)),
+        ):
+            with pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:[01]'|'cuda:0'.*'cuda:1'"):
+                refused()
     assert (here.gpu() + there).location == "cuda:0"
     assert isinstance(there.cpu() + here, EagerTensor)
+
+
+def test_in_a_block_what_is_on_the_cpu_comes_to_the_device() -> None:
+    """Also where an op before has brought another operand, so that functions of several ops give what they give elsewhere."""
+    here = tf.constant([[3.0, 1.0], [2.0, 4.0]])
+
+    def f(x: Any) -> Any:
+        return tf.sort(tf.exp(x) * x, 0) @ x + tf.where(x > 2.0, x, 0.0)
+
+    def slope(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x, output_gradients=tf.ones_like(here))
+
+    with tf.device("cuda"):
+        v = tf.Variable(tf.zeros([2, 2]))
+        found = [f(here), slope(here), tf.vmap(f)(tf.stack([here, here]))[1], v.assign_add(f(here)).value()]
+        found += [tf.function(lambda: v + here)() - here]
+    for y, z in zip(found, [f(here), slope(here), *[f(here)] * 3], strict=True):
+        assert y.location == "cuda:0"
+        np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-6)
 
 
 def test_copies_pass_derivatives_on() -> None:
@@ -380,3 +411,121 @@ def test_tangents_of_what_comes_into_a_block_come_with_it(order: int) -> None:
     for each in found:
         assert isinstance(each, DeviceTensor)
         np.testing.assert_allclose(each.numpy(), want.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [None, {}, {"jit_compile": True}], ids=["eager", "traced", "compiled"])
+def test_a_variable_of_the_cpu_stays_there(options: Any) -> None:
+    """What a function of the device's tensors assigns to it is copied; whole arrays are refused in eager code."""
+    w, total, count = tf.Variable([1.0, 2.0]), tf.Variable(1.0), tf.Variable(0)
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+        v, steps = tf.Variable([0.0, 0.0]), tf.Variable(1.0)
+
+    def step(x: Any) -> Any:
+        steps.assign(7.0)
+        count.assign_add(1)
+        total.assign_add(x[0])
+        v.assign_add(x)
+        if options is not None:
+            w.assign(x * 3.0)
+        return x * 2.0
+
+    run = step if options is None else tf.function(step, **options)
+    for _ in range(2):
+        assert run(x).location == "cuda:0"
+    assert all(isinstance(y.data, np.ndarray | np.generic) for y in (w, total, count))
+    assert (float(total), int(count), v.location) == (3.0, 2, "cuda:0")
+    assert isinstance(steps.place.data, DeviceArray) and steps.numpy() == 7.0
+    np.testing.assert_array_equal(w, [1.0, 2.0] if options is None else [3.0, 6.0])
+    np.testing.assert_array_equal(v.numpy(), [2.0, 4.0])
+    with pytest.raises(ValueError, match="assign: operand 0 is on 'cpu:0' and operand 1 on 'cuda:0'"):
+        w.assign(x)
+
+
+def _clipped(w: Any) -> Any:
+    return tf.clip_by_value(w, -1.0, 1.0)
+
+
+def test_a_variable_of_a_device_has_the_guard_of_its_place_and_copies_have_its_options() -> None:
+    """Ops and compiled calls take that of the place, methods the variable's: two of them would lose what threads add."""
+    for first in (lambda v: v, lambda v: v.place):
+        with tf.device("cuda"):
+            v = tf.Variable(
+                [0.5], constraint=_clipped, aggregation=tf.VariableAggregation.MEAN, trainable=False
+            )
+        guard = guard_of(first(v))
+        assert guard is guard_of(v) is guard_of(v.place)
+    for other in (copy.copy(v), copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
+        assert (other.constraint, other.aggregation) == (_clipped, tf.VariableAggregation.MEAN)
+        assert guard_of(other) is not guard_of(v)
+        assert other.location == "cuda:0" and not other.trainable
+
+
+def test_numbers_stand_beside_tensors_of_the_device_in_traces() -> None:
+    with tf.device("cuda"):
+        x, b = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
+        number = tf.constant(2.0)
+
+    @tf.function
+    def f(x: Any) -> Any:
+        if tf.reduce_sum(x) > 0.0:
+            y = 0.5 * b + number * 3.0
+        else:
+            y = b - 1.0
+        return x * y + 2.0 * b + np.ones(2, np.float32) * number
+
+    np.testing.assert_allclose(f(x).numpy(), [1 * 7.5 + 6 + 2, 2 * 8 + 8 + 2])
+    np.testing.assert_allclose(f(-x).numpy(), [-1 * 2 + 6 + 2, -2 * 3 + 8 + 2])
+
+
+def test_unwritten_elements_are_where_the_others_are() -> None:
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+    array = tf.TensorArray(tf.float32, size=3).write(1, x)
+    np.testing.assert_array_equal(array.stack().numpy(), [[0, 0], [1, 2], [0, 0]])
+
+
+def test_a_variable_made_of_an_argument_in_the_first_call() -> None:
+    made: list[Any] = []
+
+    @tf.function
+    def f(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(x * 2.0))
+        return made[0] * x
+
+    with tf.device("cuda"):
+        x = tf.constant([1.0, 2.0])
+        for _ in range(2):
+            np.testing.assert_array_equal(f(x).numpy(), [2.0, 8.0])
+    assert made[0].location == "cuda:0"
+
+
+@pytest.mark.fake_device  # a real one has too much memory
+def test_a_device_without_memory_is_told_at_the_op_and_at_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OutOfMemoryError(MemoryError):
+        """As CuPy's."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
+
+    with tf.device("cuda"):
+        x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    f = tf.function(lambda x: tf.nn.softmax(x @ x) + 1.0, jit_compile=True)
+    want = f(x).numpy()
+    lib = library()
+    with monkeypatch.context() as patch:
+        for name in ("asarray", "exp", "ndarray"):
+            patch.setattr(
+                lib,
+                name,
+                refuse if name != "ndarray" else type("ndarray", (lib.ndarray,), {"__init__": refuse}),
+            )
+        for use, words in (
+            (lambda: tf.exp(x), "^exp: Out of memory"),
+            (lambda: f(x), "^matmul: .*Out of memory"),
+            (lambda: tf.constant([1.0, 2.0]).gpu(), r"^device: 'cuda:0' has no room .*\(2,\).*Out of memory"),
+        ):
+            with pytest.raises(tf.errors.ResourceExhaustedError, match=words):
+                use()
+    np.testing.assert_array_equal(f(x).numpy(), want)

@@ -42,7 +42,7 @@ from graphad.compiler.plan.schedule import (
 from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
-from graphad.core import printed
+from graphad.core import arrays, printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from graphad.core.frames import note_traced_line
@@ -450,6 +450,9 @@ class Bound:
             if given is not None and given.root != site.root:  # a view, of which a copy is assigned
                 value = site.root
             expression = self._value(value, site)
+            if not self.backend.is_host:
+                self._names["where"] = arrays.where
+                expression = f"where(v{handle}.data, {expression})"
             lines = [f"v{handle}.data = {expression}"]
             if not self._is_guarded:
                 self._names["guard_of"] = guard_of

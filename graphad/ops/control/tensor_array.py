@@ -8,6 +8,7 @@ beside the sizes (`varied.py`). While tracing, an array is a value: `write` retu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift, lift_like
+from graphad.core.device import along
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
@@ -535,15 +537,17 @@ class TensorArray:
 
     def _empty(self, op: str, number: int) -> Tensor:
         """The value of an element that was not written: zeros of the common shape."""
-        dims = self._dims
-        if not is_definite(dims) and dims is not None and self._infer_shape and self._written():
-            return zeros(shape(self._written()[0]), self._dtype)
-        if not is_definite(dims):
+        dims, written = self._dims, self._written()
+        sizes: Any = dims
+        if not is_definite(dims) and dims is not None and self._infer_shape and written:
+            sizes = shape(written[0])
+        elif not is_definite(dims):
             raise InvalidArgumentError(
                 f"Could not {op} index {number} of the TensorArray because it has not been written to, and the shape of its "
                 "elements is not known."
             )
-        return zeros(dims, self._dtype)
+        with along(written[0]) if written else nullcontext():
+            return zeros(sizes, self._dtype)
 
 
 def _rows(whole: Tensor | Varied) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
     BatchContext,
@@ -76,7 +77,7 @@ class Assign(Op):
         if shape != spec.dims and not spec.describes(shape):
             raise wrong_shape(handle, shape)
         with handle.guard or guard_of(handle):
-            handle.data = value
+            handle.data = arrays.where(handle.data, value)
         return value
 
     def quick(self, handle: DeviceVariable | Variable, value: Tensor) -> Array | None:

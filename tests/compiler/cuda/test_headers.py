@@ -32,6 +32,7 @@ NUMBERS = {
     "CUDA_R_32F": epilogues.R_32F,
     "CUDA_R_64F": epilogues.R_64F,
     "CUBLAS_STATUS_NOT_SUPPORTED": epilogues.NOT_SUPPORTED,
+    "CUBLAS_STATUS_INVALID_VALUE": epilogues.INVALID_VALUE,
     "CUBLAS_FILL_MODE_UPPER": routines.UPPER,
     "CUBLAS_OP_N": routines.PLAIN,
     "CUBLAS_OP_T": 1,  # what `products` and `epilogues` say of a transposed operand
