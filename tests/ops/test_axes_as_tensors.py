@@ -59,7 +59,9 @@ def test_expand_dims_takes_an_axis_of_another_call(dtype):
     for axis in range(-3, 3):
         np.testing.assert_array_equal(f(x, axis), np.expand_dims(x.numpy(), axis))
     for axis in (3, -4):
-        with pytest.raises(tf.errors.InvalidArgumentError, match=f"expand_dims: axis {axis} is out of range.* rank 3"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=f"expand_dims: axis {axis} is out of range.* rank 3"
+        ):
             f(x, axis)
 
 

@@ -21,6 +21,7 @@ from graphad.ops.array.create import zeros_like as zeros_like
 from graphad.ops.array.distinct import unique as unique
 from graphad.ops.array.distinct import unique_with_counts as unique_with_counts
 from graphad.ops.array.ensure import ensure_shape as ensure_shape
+from graphad.ops.array.expanding import expand_dims as expand_dims
 from graphad.ops.array.gather import gather as gather
 from graphad.ops.array.gather import gather_nd as gather_nd
 from graphad.ops.array.indicators import one_hot as one_hot
@@ -35,7 +36,6 @@ from graphad.ops.array.partition import dynamic_partition as dynamic_partition
 from graphad.ops.array.partition import dynamic_stitch as dynamic_stitch
 from graphad.ops.array.partition import reverse_sequence as reverse_sequence
 from graphad.ops.array.partition import shape_n as shape_n
-from graphad.ops.array.expanding import expand_dims as expand_dims
 from graphad.ops.array.reshape import reshape as reshape
 from graphad.ops.array.scatter import scatter_nd as scatter_nd
 from graphad.ops.array.scatter import tensor_scatter_nd_update as tensor_scatter_nd_update
