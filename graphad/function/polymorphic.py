@@ -424,8 +424,8 @@ class Function(Printed, Generic[P, R]):
                     inputs.append(SymbolicTensor(trace, serial, trace.builder.specs[serial], None))
                     continue
                 symbol = trace.input(spec, name)
-                if type(value) is EagerTensor:
-                    numbers[symbol.index] = value.data
+                if isinstance(value, EagerTensor | SymbolicTensor):
+                    numbers[symbol.index] = value
                 inputs.append(symbol)
             creation = Creation(creating, trace, numbers, is_last)
             trace.creation = creation
