@@ -151,7 +151,9 @@ def test_an_eager_error_shows_few_of_the_inner_lines(call: Callable[[], Any]) ->
 
 
 def test_an_eager_error_keeps_the_lines_of_functions_that_were_handed_in() -> None:
-    assert [name for name in lines_of(lambda: tf.map_fn(outer, tf.ones([2, 3, 4]))) if name != "graphad"][-2:] == [
+    assert [name for name in lines_of(lambda: tf.map_fn(outer, tf.ones([2, 3, 4]))) if name != "graphad"][
+        -2:
+    ] == [
         "outer",
         "inner",
     ]
