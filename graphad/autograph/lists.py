@@ -90,6 +90,9 @@ class StagedList:
             array = TensorArray(other._array.dtype, size=0, dynamic_size=True, clear_after_read=False)  # type: ignore[union-attr]
         return StagedList(array.__graphad_like__(other._array))  # type: ignore[arg-type]
 
+    def __graphad_supposed__(self) -> StagedList:
+        return self if self._array is None else StagedList(self._array.__graphad_supposed__())
+
     def __graphad_parts__(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         parts, make = self._array.__graphad_parts__()  # type: ignore[union-attr]
         return parts, lambda new: StagedList(make(new))

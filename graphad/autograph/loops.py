@@ -25,8 +25,9 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
+from graphad.ops.control.again import Again, supposing
 from graphad.ops.control.cond import as_predicate, placeholder
-from graphad.ops.control.parts import Again, Part, completed, loop_dims, loop_writes, same_structure
+from graphad.ops.control.parts import Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.control.written import Row, collected, counts_up, rows_of
@@ -233,7 +234,7 @@ class _State:
             while results is None:
                 tracing = _Tracing(self, chosen.get("shape_invariants"), wider)
                 try:
-                    with Deciding(), Journal() as journal:
+                    with Deciding(), Journal() as journal, supposing(self.before, self):
                         results = tracing.bind(
                             test, body, elements, chosen.get("maximum_iterations"), journal
                         )

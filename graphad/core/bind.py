@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from graphad.core.errors import InternalError
+from graphad.core.errors import GraphadError, InternalError
 from graphad.core.flags import switch_of_environment
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
@@ -22,6 +22,7 @@ from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, TupleOp, explained, in_tuple, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tracebacks import of_call
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
@@ -156,7 +157,10 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
         else:
             return _elsewhere(op, inputs)
     if not op.fits:
-        check_inputs(op, inputs)
+        try:
+            check_inputs(op, inputs)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
     try:
         try:
             out = op.eval(*values)
@@ -166,7 +170,7 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
             out = unreported(op.eval, *values)
     except Exception as error:  # raised again, with the message of `infer` or with the name of the op
         error = explained(error, op, values)
-        raise error
+        raise of_call(error)  # noqa: B904 - it is the same error, or has its cause
     if VERIFY:
         verify_outputs(op, [x.spec for x in inputs], in_tuple(op, out))
     if not op.multiple:

@@ -21,6 +21,7 @@ from graphad.core.op import RAW_ERRORS, TOO_LARGE
 from graphad.core.refusal import refuse
 from graphad.core.schema import split
 from graphad.core.tensor import Tensor
+from graphad.core.tracebacks import of_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MOST = 2**63
@@ -38,9 +39,9 @@ def blaming(function: F) -> F:
                 with device(place):
                     return function(*args, **options)
             told = blamed(called, args, options, error)
-            if told is error:
-                raise
-            raise told from told.__cause__
+            if told is not error:
+                raise of_call(told) from told.__cause__
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     return functools.update_wrapper(called, function)  # type: ignore[return-value]
 

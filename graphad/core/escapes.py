@@ -22,35 +22,37 @@ class Retrace(Exception):
 class Escapes:
     """The exceptions of one level, as messages show them."""
 
-    __slots__ = ("_seen", "_shown")
+    __slots__ = ("_shown",)
 
     def __init__(self) -> None:
-        self._seen: set[int] = set()
-        self._shown: list[str] = []
+        self._shown: dict[int, str] = {}
 
     def add(self, error: Exception) -> None:
         """Remember an exception on its way out of a branch or step."""
-        if id(error) in self._seen:
+        if id(error) in self._shown:
             return
-        self._seen.add(id(error))
         lines = lines_of(error)  # from the statement that was traced inward
         where = lines[-1] if lines else user_line()
         said = f"{type(error).__name__}: {error}".rstrip(": .")
-        self._shown.append(said if where is None else f"{said} ({where})")
+        self._shown[id(error)] = said if where is None else f"{said} ({where})"
+
+    def forget(self, error: Exception) -> None:
+        """An exception ends here, and what was traced is traced again."""
+        self._shown.pop(id(error), None)
 
     def hand_on(self, below: Any) -> None:
         """After an exception has ended this level: it passes through the level below."""
         outer = getattr(below, "escapes", None)
         if outer is not None:
-            outer._seen |= self._seen
-            outer._shown += self._shown
+            outer._shown |= self._shown
 
     def check(self, name: str) -> None:
         """Raise an error if the level goes on after an exception."""
         if self._shown:
+            first = next(iter(self._shown.values()))
             raise CaughtInTraceError(
                 f"{name}: an exception was raised in a branch or loop that a tensor decides, and caught outside of it: "
-                f"{self._shown[0]}. Such code is traced for all values, so what catches the exception would run for all of "
+                f"{first}. Such code is traced for all values, so what catches the exception would run for all of "
                 "them. Put the `try` inside of the branch, let a Python value decide, or check values with "
                 "tf.debugging.Assert, which raises when the function runs."
             )

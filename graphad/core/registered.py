@@ -147,7 +147,7 @@ def made_again(
         found = find(name) if isinstance(name, str) else None
     if found is None:
         raise InvalidArgumentError(
-            f"{kind}: {config!r} is none; give the name of one, or a dict with class_name and config."
+            f"{kind}: there is none called {name!r}; give the name of one, or a dict with class_name and config."
         )
     if not isinstance(found, type):
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import CodeType, TracebackType
 
-from graphad.core.errors import InternalError
+from graphad.core.errors import GraphadError, InternalError
 from graphad.core.flags import flags
 from graphad.core.frames import is_own
 
@@ -26,6 +26,11 @@ def for_user(error: Exception) -> Exception:
     for trace in reversed(kept):
         shorter = TracebackType(shorter, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
     return error.with_traceback(shorter)
+
+
+def of_call(error: Exception) -> Exception:
+    """An error that leaves an eager call, to be raised again. What is not graphad's keeps all lines."""
+    return for_user(error) if isinstance(error, GraphadError) else error
 
 
 def _is_part(code: CodeType, whole: CodeType) -> bool:

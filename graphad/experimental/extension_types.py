@@ -51,6 +51,11 @@ def _declared(cls: type, frame: types.FrameType) -> dict[str, Field]:
         return typing.get_type_hints(holder, {**module, **local}, {cls.__name__: cls})[name]
 
     for name in own:
+        if name in _reserved():
+            raise InvalidArgumentError(
+                f"The field annotations for {cls.__name__} are invalid. Field {name!r} is reserved: all extension types or their "
+                "Specs have something of that name; take another one."
+            )
         default = vars(cls).get(name, MISSING)
         if inspect.isroutine(default) or isinstance(default, property):
             raise InvalidArgumentError(
@@ -67,6 +72,11 @@ def _declared(cls: type, frame: types.FrameType) -> dict[str, Field]:
                 f"The field annotations for {cls.__name__} are invalid: {cause}"
             ) from cause
     return fields
+
+
+def _reserved() -> frozenset[str]:
+    """Names that a field would hide in an extension type, in its Spec, or among the arguments of the constructor."""
+    return frozenset({"self", "Spec", _OPEN, *vars(ExtensionType), *dir(ExtensionTypeSpec)})
 
 
 def _is_of_class(kind: Any) -> bool:

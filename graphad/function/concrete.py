@@ -18,10 +18,11 @@ from graphad.core.convert import exports_array, lift, stands_for_tensor
 from graphad.core.errors import ArgumentTypeError, DTypeError
 from graphad.core.levels import current, trace_in_progress
 from graphad.core.nest import only
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
-from graphad.function.signature import Arguments, Signature, classify, flatten_call, sort_out
+from graphad.function.signature import Arguments, Fitted, Signature, classify, flatten_call, sort_out
 from graphad.graph.ir import JIT_COMPILE, Graph
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ class ConcreteFunction:
             values: dict[int, Any] = {}
             for mine, slot, x in zip(self.arguments.leaves, self.arguments.slots, given, strict=True):
                 if slot >= 0:
-                    values.setdefault(slot, self.checked(x, slot))
+                    values.setdefault(slot, self.checked(x.value if isinstance(x, Fitted) else x, slot))
                 elif classify(x)[0] != mine:
                     from graphad.function.printing import pretty
 
@@ -470,10 +471,16 @@ class ConcreteFunction:
 
 def _shown(x: Any) -> str:
     """An argument for messages: tensors as dtype and shape, other values as their repr."""
+    leaves, rebuild = flatten_records(x)
+    return repr(rebuild([_Words(_in_words(leaf)) for leaf in leaves]))
+
+
+def _in_words(leaf: Any) -> str:
+    if isinstance(leaf, Sparse):
+        return f"{leaf.title}(shape={format_dims(leaf.dims)}, dtype={leaf.dtype!r})"
     from graphad.function.printing import pretty
 
-    leaves, rebuild = flatten_records(x)
-    return repr(rebuild([_Words(pretty(_nameless(classify(leaf)[0]))) for leaf in leaves]))
+    return pretty(_nameless(classify(leaf)[0]))
 
 
 def _nameless(x: Any) -> Any:
@@ -490,12 +497,17 @@ class _Words(str):
 
 
 def with_tensors_for_lists(traced: Any, given: Any) -> Any:
-    """An argument with lists of numbers converted to tensors where the trace has a tensor."""
+    """An argument with lists of numbers converted to tensors where the trace has a tensor, and of sparse ones no more sizes
+    known than the trace knows."""
     if isinstance(traced, TensorSpec):
         if traced.is_handle or not isinstance(given, list | tuple):
             return given
         tensor = lift(given, traced.dtype)
         return tensor if traced.is_compatible_with(tensor) else given
+    if isinstance(traced, Sparse) and isinstance(given, Sparse):
+        mine, theirs = traced.record(), given.record()
+        is_same = len(mine.values) == len(theirs.values) and traced.dtype is given.dtype
+        return mine.form.make(theirs.values) if is_same and are_compatible(traced.dims, given.dims) else given
     if isinstance(traced, dict) and isinstance(given, dict):
         return {key: with_tensors_for_lists(traced.get(key), x) for key, x in given.items()}
     if type(traced) in (list, tuple) and type(given) is type(traced) and len(given) == len(traced):

@@ -427,10 +427,8 @@ class Function(Printed, Generic[P, R]):
                     inputs.append(SymbolicTensor(trace, serial, trace.builder.specs[serial], None))
                     continue
                 symbol = trace.input(spec, name)
-                if type(value) is EagerTensor:
-                    numbers[symbol.index] = value.data
-                elif getattr(value, "array", None) is not None:  # a tensor of another device
-                    numbers[symbol.index] = value.array
+                if isinstance(value, EagerTensor | SymbolicTensor) or getattr(value, "away", False):
+                    numbers[symbol.index] = value
                 inputs.append(symbol)
             creation = Creation(creating, trace, numbers, is_last)
             trace.creation = creation

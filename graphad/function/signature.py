@@ -42,6 +42,10 @@ class Literal:
         mine, theirs = self.value, other.value
         if isinstance(mine, float) and isinstance(theirs, float):
             return mine.hex() == theirs.hex()  # nan is nan, 0.0 is not -0.0
+        if type(mine) is not type(theirs) and not (
+            isinstance(mine, _NUMBERS) and isinstance(theirs, _NUMBERS)
+        ):
+            return False  # a dtype equals its name, and is no string
         return bool(mine == theirs)
 
     def __hash__(self) -> int:
@@ -49,6 +53,9 @@ class Literal:
 
     def __repr__(self) -> str:
         return f"Literal[{self.value!r}]"
+
+
+_NUMBERS = (int, float, complex)
 
 
 class ObjectKey:

@@ -58,15 +58,12 @@ class Creation:
             if not wanted.isdisjoint(node.outputs):
                 nodes.append(node)
                 wanted.update(node.inputs)
-        known = {**builder.values, **self._numbers}
-        for serial, x in zip(self._trace.capture_serials, self._trace.captures, strict=True):
-            known[serial] = (
-                x.data if type(x) is EagerTensor else x.array if x.away and not isinstance(x, Handle) else x
-            )
-        if not wanted.isdisjoint(set(builder.inputs) - known.keys()):
+        given = {**self._numbers, **dict(zip(self._trace.capture_serials, self._trace.captures, strict=True))}
+        if not wanted.isdisjoint(set(builder.inputs) - given.keys()):
             raise InvalidArgumentError(
                 "Variable: its initial value depends on an argument, but this function is being traced from specs alone."
             )
+        known = {**builder.values, **{serial: _number(given[serial]) for serial in wanted & given.keys()}}
         for node in reversed(nodes):
             outputs = evaluated(node.op, [known[i] for i in node.inputs])
             known.update(zip(node.outputs, outputs, strict=True))
@@ -75,6 +72,19 @@ class Creation:
     def pin(self, variable: DeviceVariable | Variable) -> None:
         """Bind the trace to calls with this very variable."""
         self.pinned.append(variable)
+
+
+def _number(x: Any) -> Any:
+    """The value of an argument or capture: of an outer function's symbol that from the arguments of its own call."""
+    if not isinstance(x, SymbolicTensor):
+        return x.data if type(x) is EagerTensor else x.array if x.away and not isinstance(x, Handle) else x
+    creation = x.trace.creation
+    if creation is None:
+        raise InvalidArgumentError(
+            f"Variable: its initial value depends on {x!r}, which is known only when the function runs; make the variable "
+            "before the branch or loop."
+        )
+    return creation.number_of(x)
 
 
 def snapshot(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

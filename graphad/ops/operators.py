@@ -18,12 +18,13 @@ from graphad.core.annotations import ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError, InvalidArgumentError
 from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.registry import lookup
 from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tracebacks import of_call
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.choice import BESIDE, beside
 from graphad.ops.hints import HINTS, listed
@@ -166,7 +167,10 @@ def _hot(
                 return forward(self, other.__graphad_tensor__())  # type: ignore[attr-defined]
         elif isinstance(self, Handle) and not flags.numpy_promotion:
             return forward(self.__graphad_tensor__(), other)  # type: ignore[attr-defined]
-        return usual(reflected, self, other)
+        try:
+            return usual(reflected, self, other)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     forward.__name__ = f"__{name}__"
     return forward
@@ -190,7 +194,10 @@ def _of_number(
                     return EagerTensor(symbol(other, a))
                 except SHORT_WAY_ENDS:
                     pass
-        return usual(forward, other, self)
+        try:
+            return usual(forward, other, self)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     reflected.__name__ = f"__r{name}__"
     return reflected
@@ -219,10 +226,16 @@ def _through(usual: Usual, name: str) -> tuple[Callable[..., Any], Callable[...,
     forward_name, reflected_name = f"__{name}__", f"__r{name}__"
 
     def forward(self: Any, other: TensorLike) -> Any:
-        return usual(reflected_name, self, other)
+        try:
+            return usual(reflected_name, self, other)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     def reflected(self: Tensor, other: float) -> Any:
-        return usual(forward_name, other, self)
+        try:
+            return usual(forward_name, other, self)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     forward.__name__, reflected.__name__ = forward_name, reflected_name
     return forward, reflected

@@ -18,12 +18,14 @@ from graphad.core.bind import bind
 from graphad.core.blame import blamed
 from graphad.core.convert import lift, lift_truths
 from graphad.core.dtypes import ALL, DType, bfloat16
+from graphad.core.errors import GraphadError
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.kinds import BOOLEAN
 from graphad.core.levels import busy
 from graphad.core.op import Op
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tracebacks import of_call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,7 +85,10 @@ def of_two(
                     return EagerTensor(formula(a, b))
                 except SHORT_WAY_ENDS:
                     pass
-        return usual(x, y)
+        try:
+            return usual(x, y)
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     return function
 
@@ -107,7 +112,8 @@ def short_way(quick: Callable[..., Tensor | None]) -> Callable[[F], F]:
             try:
                 return usual(x, option)
             except Exception as error:  # raised on, with the name of the argument that does not fit
-                raise blamed(function, (x, option), {}, error)  # noqa: B904 - it is the same error, or has its cause
+                told = blamed(function, (x, option), {}, error)
+                raise of_call(told)  # noqa: B904 - it is the same error, or has its cause
 
         def with_options(x: Any, first: Any, second: Any, name: Any = None) -> Any:
             if type(x) is EagerTensor and busy() is None:
@@ -120,7 +126,8 @@ def short_way(quick: Callable[..., Tensor | None]) -> Callable[[F], F]:
             try:
                 return usual(x, first, second)
             except Exception as error:  # as above
-                raise blamed(function, (x, first, second), {}, error)  # noqa: B904 - as above
+                told = blamed(function, (x, first, second), {}, error)
+                raise of_call(told)  # noqa: B904 - as above
 
         names = usual.__code__.co_varnames[: usual.__code__.co_argcount]
         function: Any = with_options if len(names) == 4 else with_option

@@ -145,3 +145,44 @@ def test_such_loops_and_their_derivatives_are_native(function: Any) -> None:
     plan = executable.sizes_of([X]).size_class.compilation.schedule
     kinds = [unit.kind for unit in plan.partition.units]
     assert "host" not in kinds and kinds.count("repeat") == 2
+
+
+def test_a_step_may_read_an_array_of_unknown_elements_before_it_writes() -> None:
+    @graphad.function
+    def f(x: Any) -> Any:
+        array = TensorArray(float32, size=0, dynamic_size=True, clear_after_read=False)
+        i = 0
+        while graphad.reduce_sum(x) < 40.0:
+            if i > 1:
+                x = x + graphad.reduce_sum(array.stack()[:i]) + graphad.reduce_max(array.read(i - 1))
+            array = array.write(i, x)
+            i += 1
+            x = x * 1.5
+        return x, array.stack()
+
+    def expected(x: Any) -> Any:
+        rows = []
+        while x.sum() < 40.0:
+            if len(rows) > 1:
+                x = x + np.stack(rows).sum() + rows[-1].max()
+            rows.append(x)
+            x = x * 1.5
+        return x, np.stack(rows)
+
+    for start in (2.0, [1.0, 3.0]):
+        last, rows = f(graphad.constant(start))
+        np.testing.assert_allclose(last, expected(np.float32(start))[0], rtol=1e-6)
+        np.testing.assert_allclose(rows, expected(np.float32(start))[1], rtol=1e-6)
+
+
+def test_an_array_that_no_step_writes_is_refused_where_it_is_read() -> None:
+    @graphad.function
+    def f(n: Any) -> Any:
+        array = TensorArray(float32, size=2)
+        total = graphad.constant(0.0)
+        for i in graphad.range(n):
+            total += array.read(i)
+        return total
+
+    with pytest.raises(graphad.errors.InvalidArgumentError, match="no element was written yet"):
+        f(graphad.constant(2))

@@ -121,6 +121,9 @@ class TestFields:
             ({"t": int}, {"t": "a"}, TypeError, "default value for t: expected 'int', got 'str'"),
             ({"t": int}, {"x": 3}, ValueError, "Field x is missing a type annotation"),
             ({"t": int}, {"t": lambda self: 3}, ValueError, "t is a field and a method"),
+            ({"Spec": int}, {}, ValueError, "Field 'Spec' is reserved"),
+            ({"t": int, "self": int}, {}, ValueError, "Field 'self' is reserved"),
+            ({"is_compatible_with": bool}, {}, ValueError, "Field 'is_compatible_with' is reserved"),
         ],
     )
     def test_wrong_classes(

@@ -134,3 +134,35 @@ def test_a_step_of_a_loop_that_fails_at_run_time_shows_no_generated_lines(jit: b
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert [frame.filename for frame in frames if "<" in frame.filename] == []
     assert any("test_tracebacks.py" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.ones([2, 3]) @ tf.ones([2, 3]),
+        lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])),
+        lambda: tf.matmul(tf.Variable(tf.ones([2, 3])), tf.ones([2, 3])),
+    ],
+)
+def test_an_eager_error_shows_few_of_the_inner_lines(call: Callable[[], Any]) -> None:
+    assert lines_of(call).count("graphad") <= 3
+    tf.debugging.disable_traceback_filtering()
+    assert lines_of(call).count("graphad") > 5
+
+
+def test_an_eager_error_keeps_the_lines_of_functions_that_were_handed_in() -> None:
+    assert [name for name in lines_of(lambda: tf.map_fn(outer, tf.ones([2, 3, 4]))) if name != "graphad"][
+        -2:
+    ] == [
+        "outer",
+        "inner",
+    ]
+
+
+def test_what_python_raises_in_an_eager_call_keeps_its_lines() -> None:
+    def broken(x: Any) -> Any:
+        return {}[x.shape]
+
+    with pytest.raises(KeyError) as caught:
+        tf.map_fn(broken, tf.ones([2]))
+    assert "/graphad/" in traceback.extract_tb(caught.value.__traceback__)[-2].filename

@@ -6,7 +6,7 @@ The modules by subject:
 
     calls                 call, custom
     branches              branch, cond, either
-    loops                 while_loop, scan, loop, stacks, invariant
+    loops                 while_loop, again, scan, loop, stacks, invariant
     arrays in them        tensor_array, varied, written
     derivatives           layers, loop_layer, duals
     rows of a batch       rows, loop_rows

@@ -216,8 +216,8 @@ def switch_case(
         those from 0, each once.
       default: Called for an index without a function; by default the function with the largest index is.
     Returns: What the function returns: a nest of tensors.
-    Raises: ArgumentTypeError (a TypeError): no functions; InvalidArgumentError (a ValueError): their results differ in
-      structure, or the index is not a scalar.
+    Raises: ArgumentTypeError (a TypeError): something else than functions; InvalidArgumentError (a ValueError): none at all,
+      their results differ in structure, or the index is not a scalar.
     Example:
       >>> switch_case(constant(1), [lambda: constant(10), lambda: constant(20)]).numpy()
       np.int32(20)
@@ -235,8 +235,13 @@ def switch_case(
             f"switch_case: the keys of branch_fns must be integers, got {[key for key, _ in pairs]}."
         )
     table = dict(pairs)
-    if not table or not all(callable(fn) for fn in table.values()):
-        raise ArgumentTypeError("switch_case: branch_fns must hold at least one function, and nothing else.")
+    if not table:
+        raise InvalidArgumentError("switch_case: branch_fns is empty; give at least one function.")
+    for key, fn in table.items():
+        if not callable(fn):
+            raise ArgumentTypeError(
+                f"switch_case: branch_fns must hold functions of no arguments, got {fn!r} for {key}; write `lambda: value`."
+            )
     if sorted(key for key, _ in pairs) != list(range(len(pairs))):
         raise InvalidArgumentError(
             f"switch_case: branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "

@@ -20,7 +20,6 @@ from graphad.core.composites import (
 )
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
-from graphad.core.escapes import Retrace
 from graphad.core.levels import current
 from graphad.core.nest import Rebuild, is_nested
 from graphad.core.shapes import format_dims
@@ -120,20 +119,6 @@ class _Shown:
             except (TypeError, ValueError):
                 return type(x).__name__
         return f"{x.dtype.name}{format_dims(x.dims)}"
-
-
-class Again(Retrace):
-    """Raised to trace again with a completed value, after the trace has determined its unknown parts.
-
-    Attributes:
-      value: The value, completed.
-      owner: Whose value it is.
-    """
-
-    def __init__(self, value: list[Any] | tuple[Any, ...], owner: object = None) -> None:
-        super().__init__()
-        self.value = value
-        self.owner = owner
 
 
 def _lacking(value: object, like: object) -> list[tuple[Any, Any]]:

@@ -31,6 +31,7 @@ from graphad.ops.array.scatter import tensor_scatter_nd_update
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.slice import getitem
+from graphad.ops.control.again import NotWrittenError
 from graphad.ops.control.branch import conditional
 from graphad.ops.control.varied import Varied
 from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
@@ -317,6 +318,10 @@ class TensorArray:
         """Whether the rank of its elements is known, so that they can be stacked."""
         return self._buffer is not None or self._dims is not None or self._unranked
 
+    def __graphad_supposed__(self) -> TensorArray:
+        """The same array with elements of any rank."""
+        return self._allocated(None)
+
     def __graphad_claims__(self, other: TensorArray) -> bool:
         """Whether its elements have one shape, and those of `other`, which takes its place in a loop or branch, may have more."""
         return other._varies() and not self._varies()
@@ -327,7 +332,7 @@ class TensorArray:
             made = self._allocated(other._dims)
             made._may_vary = True
             return made
-        if other._dims is not None:
+        if other._dims is not None or other._unranked:
             return self._allocated(other._dims)
         like = other._written()[0].dims if other._buffer is None else other._buffer.dims  # type: ignore[union-attr]
         if like is None:
@@ -441,7 +446,7 @@ class TensorArray:
             blank = zeros(like.dims if is_definite(like.dims) else shape(like), self._dtype)
             return stack([blank if x is None or x is _CLEARED else x for x in self._items])
         if self._dims is None and not self._unranked:
-            raise InvalidArgumentError(
+            raise NotWrittenError(
                 "TensorArray: no element was written yet, so their shape is not known; give element_shape."
             )
         # What is not known is 0, the size of all elements together where not even their rank is.
@@ -529,7 +534,7 @@ class TensorArray:
 
     def _definite(self, op: str) -> tuple[Any, ...]:
         if not is_definite(self._dims):
-            raise InvalidArgumentError(
+            raise NotWrittenError(
                 f"TensorArray.{op}: there are no elements, and their shape {format_dims(self._dims)} is not known; give "
                 "element_shape."
             )
@@ -542,7 +547,7 @@ class TensorArray:
         if not is_definite(dims) and dims is not None and self._infer_shape and written:
             sizes = shape(written[0])
         elif not is_definite(dims):
-            raise InvalidArgumentError(
+            raise NotWrittenError(
                 f"Could not {op} index {number} of the TensorArray because it has not been written to, and the shape of its "
                 "elements is not known."
             )

@@ -26,10 +26,10 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.create import told_apart
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.sizes import known_value
+from graphad.ops.control.again import Again, supposing
 from graphad.ops.control.cond import as_predicate, at_hand
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.parts import (
-    Again,
     Nest,
     Part,
     common,
@@ -189,7 +189,7 @@ def _traced(
         rows.update(rows_of([write for write, leaf in writes if not nest.is_fixed(leaf)], specs, carry, ()))
         return [*after, *[row.value for row in rows.values()]]
 
-    with Deciding():
+    with Deciding(), supposing(loop_vars, loop_vars):
         test_part = Part("while_loop", run_test, specs, "test")
         body_part = Part("while_loop", run_body, specs, "body")
         check_carry(specs, body_part.graph.output_specs, labels)

@@ -9,6 +9,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import refuse
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
@@ -18,6 +19,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
+from graphad.ops.array.sizes import known_value
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.arithmetic import divide_no_nan, square
 from graphad.ops.math.cast import cast
@@ -255,15 +257,31 @@ def compute_average_loss(
     Args:
       per_example_loss: Tensor [examples, ...] of a float dtype.
       sample_weight: Numbers that broadcast with it; ones by default.
-      global_batch_size: The number of examples; by default the number of losses.
+      global_batch_size: The number of examples, an integer scalar, 0 or more; by default the number of losses.
     Returns: Scalar of the same dtype; 0 if the number of examples is 0.
-    Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
+    Raises: InvalidArgumentError (a ValueError): shapes that do not fit, a number of examples that is negative or no scalar;
+      DTypeError (a TypeError): it is no integer.
     """
     losses = lift(per_example_loss)
     if sample_weight is not None:
         losses = losses * cast(sample_weight, losses.dtype)
-    count = shape(losses)[0] if global_batch_size is None else global_batch_size
+    count = shape(losses)[0] if global_batch_size is None else _number_of_examples(global_batch_size)
     return divide_no_nan(reduce_sum(losses), cast(count, losses.dtype))
+
+
+def _number_of_examples(given: TensorLike) -> Tensor:
+    count = require_kind("compute_average_loss", lift(given), INTEGER, "global_batch_size")
+    if count.dims:
+        raise InvalidArgumentError(
+            f"compute_average_loss: global_batch_size has shape {format_dims(count.dims)}; a scalar is needed, the number of "
+            "examples of the whole batch."
+        )
+    number = known_value(count)
+    if number is not None and number < 0:
+        raise InvalidArgumentError(
+            f"compute_average_loss: global_batch_size is {number}; the number of examples is 0 or more."
+        )
+    return count
 
 
 def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:

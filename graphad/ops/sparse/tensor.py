@@ -29,7 +29,7 @@ from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather_nd
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
-from graphad.ops.array.sizes import partly_known
+from graphad.ops.array.sizes import known_value, partly_known
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
@@ -124,6 +124,12 @@ class SparseTensor(Sparse):
         return (None,) * rank if type(rank) is int else None
 
     @property
+    def shape(self) -> TensorShape:
+        """Of a value all sizes, also where the trace that it comes from or goes to knows fewer."""
+        known = known_value(self.dense_shape)
+        return TensorShape(self.dims if known is None else known.tolist())
+
+    @property
     def sizes(self) -> Any:
         return self.dense_shape
 
@@ -162,7 +168,10 @@ class SparseTensor(Sparse):
         return [self.indices, self.values, self.dense_shape], lambda new: SparseTensor.made(new, dims)
 
     @classmethod
-    def made(cls, parts: Sequence[Any], dims: Dims) -> Self:
+    def made(cls, parts: Sequence[Any], dims: Dims) -> Any:
+        """Of its parts; of specs of these, as signatures show them, the spec of the whole."""
+        if isinstance(parts[1], TensorSpec):
+            return SparseTensorSpec(dims, parts[1].dtype)
         return cls.of(parts[0], parts[1], parts[2], dims)
 
     def kind(self) -> Hashable:

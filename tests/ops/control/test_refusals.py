@@ -112,7 +112,8 @@ REFUSED: list[tuple[Any, Any, str]] = [
     ),
     (lambda: tf.case([]), ValueError, r"pred_fn_pairs is empty"),
     (lambda: tf.case([(True, 3)]), TypeError, r"must be a pair \(predicate, function\), got \(True, 3\)"),
-    (lambda: tf.switch_case(0, []), TypeError, r"must hold at least one function"),
+    (lambda: tf.switch_case(0, []), ValueError, r"branch_fns is empty; give at least one function"),
+    (lambda: tf.switch_case(0, [lambda: 1, 3]), TypeError, r"functions of no arguments, got 3 for 1"),
     (
         lambda: tf.switch_case(0, {"a": lambda: 1}),
         TypeError,

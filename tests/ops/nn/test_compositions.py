@@ -262,3 +262,17 @@ def test_moments_by_weights_that_sum_to_0_and_a_mean_over_no_examples_are_0() ->
 
 def test_a_largest_element_has_a_place_of_int64_where_no_dtype_is_asked_for() -> None:
     assert tf.argmax([1.0, 2.0], 0, None).dtype == tf.argmin([1.0, 2.0], 0, None).dtype == tf.int64
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "message"),
+    [
+        (2.0, TypeError, "compute_average_loss: global_batch_size has dtype float32"),
+        ([1, 2], ValueError, r"compute_average_loss: global_batch_size has shape \(2,\); a scalar is needed"),
+        (-2, ValueError, "compute_average_loss: global_batch_size is -2"),
+    ],
+)
+@pytest.mark.parametrize("run", [lambda f: f, tf.function])
+def test_the_number_of_examples_is_an_integer_that_is_not_negative(run, size, error, message) -> None:
+    with pytest.raises(error, match=message):
+        run(lambda x: tf.nn.compute_average_loss(x, global_batch_size=tf.constant(size)))(tf.ones([3]))
