@@ -1,0 +1,68 @@
+"""Functions and their derivatives where squares leave the range, next to 0, and of NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphad as tf
+
+
+def _derivatives(function: Callable[[Any], Any], x: np.ndarray) -> list[np.ndarray]:
+    """The value and two derivatives, each the same compiled."""
+
+    def all_of(x: Any) -> Any:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = function(x)
+            slope = inner.gradient(y, x)
+        return y, slope, outer.gradient(slope, x)
+
+    found = [y.numpy() for y in all_of(tf.constant(x))]
+    for y, compiled in zip(found, tf.function(all_of)(tf.constant(x)), strict=True):
+        np.testing.assert_array_equal(y, compiled)
+    return found
+
+
+def test_second_derivatives_of_products_with_logarithms_hold_where_squares_leave_the_range() -> None:
+    x = np.array([1e-300, 1e-200, 0.5, 3.0, 1e200, 1e300])
+    for function in (lambda x: tf.math.xlogy(x, x), lambda x: tf.math.xlogy(x, x + 0.0)):
+        _, slope, second = _derivatives(function, x)
+        np.testing.assert_allclose(slope, np.log(x) + 1, rtol=1e-14)
+        np.testing.assert_allclose(second, 1 / x, rtol=1e-14)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.constant([1e200, 2.0, -1e-200], "float64")
+        numerator = tf.constant([1e200, 3.0, 1e-300], "float64")
+        tape.watch([y, numerator])
+        quotient = tf.math.xdivy(numerator, y)
+    np.testing.assert_allclose(tape.gradient(quotient, y), [-1e-200, -0.75, -1e100], rtol=1e-14)
+    for found, wanted in zip(
+        tape.gradient(quotient, [numerator, y]),
+        ([1e-200, 0.5, -1e200], [-1e-200, -0.75, -1e100]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [tf.math.erf, tf.math.erfc])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_of_error_functions_of_nan_are_nan(function: Callable[[Any], Any], dtype: str) -> None:
+    for y in _derivatives(function, np.array([np.nan, 0.5], dtype)):
+        np.testing.assert_array_equal(np.isnan(y), [True, False])
+
+
+def test_derivatives_of_error_functions_are_0_at_infinity() -> None:
+    _, *slopes = _derivatives(tf.math.erf, np.array([np.inf, -np.inf, 30.0, -1e300]))
+    for y in slopes:
+        np.testing.assert_array_equal(y, np.zeros(4))
+
+
+def test_lgamma_is_a_logarithm_next_to_0() -> None:
+    x = np.array([5e-324, 1.5e-323, 1e-310, 1e-300, 1e-100])
+    for y in (tf.math.lgamma(x), tf.math.lgamma(-x)):
+        np.testing.assert_allclose(y, -np.log(x), rtol=4e-16)
