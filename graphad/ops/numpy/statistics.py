@@ -17,6 +17,7 @@ from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, promoted, rank_of, tensor_of
@@ -156,7 +157,7 @@ def std(
       >>> numpy.std([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
-    return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean, where=where))
+    return root_of_squares(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean, where=where))
 
 
 def _are_broadcast(sizes: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:

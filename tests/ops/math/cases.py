@@ -16,6 +16,7 @@ from graphad.ops.math.compare import MulHigh
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
 from graphad.ops.math.polynomial import PolynomialDivision
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.special import Growth
 from graphad.ops.math.truncated import gcd
@@ -111,6 +112,7 @@ UNARY = [
     (m.square, np.square, real),
     (m.reciprocal, np.reciprocal, positive),
     (m.sqrt, np.sqrt, positive),
+    (root_of_squares, np.sqrt, positive),
     (m.rsqrt, lambda x: x**-0.5, positive),
     (m.exp, np.exp, real),
     (m.expm1, np.expm1, real),

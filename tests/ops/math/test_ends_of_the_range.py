@@ -66,3 +66,25 @@ def test_lgamma_is_a_logarithm_next_to_0() -> None:
     x = np.array([5e-324, 1.5e-323, 1e-310, 1e-300, 1e-100])
     for y in (tf.math.lgamma(x), tf.math.lgamma(-x)):
         np.testing.assert_allclose(y, -np.log(x), rtol=4e-16)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.norm, tf.linalg.norm, tf.math.reduce_euclidean_norm, tf.math.reduce_std, tf.numpy.std, tf.numpy.linalg.norm,
+        lambda x: tf.linalg.global_norm([x]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("n", [1, 3])
+def test_norms_and_deviations_of_0_have_no_derivative_in_either_direction(
+    function: Callable[[Any], Any], n: int
+) -> None:
+    x = tf.zeros(n)
+    for call in (function, tf.function(function)):
+        with tf.GradientTape() as tape, tf.autodiff.ForwardAccumulator(x, tf.ones(n)) as accumulator:
+            tape.watch(x)
+            y = call(x)
+        assert y == 0 and np.isnan(accumulator.jvp(y)) and np.isnan(tape.gradient(y, x)).all()
+    with tf.autodiff.ForwardAccumulator(x, tf.ones(n)) as accumulator:
+        y = tf.where(function(x) > 0, function(x), 0.0)
+    assert accumulator.jvp(y) == 0
