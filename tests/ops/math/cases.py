@@ -10,6 +10,7 @@ import scipy.special
 
 import graphad as tf
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.compare import MulHigh
@@ -19,10 +20,19 @@ from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.power import root_of_squares
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.special import Growth
+from graphad.ops.math.trigonometric import ATAN_BEND, ATAN_SLOPE
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
 INF, NAN = np.inf, np.nan
+
+
+def atan_slope(x: Any) -> Any:
+    return bind(ATAN_SLOPE, lift(x))
+
+
+def atan_bend(x: Any) -> Any:
+    return bind(ATAN_BEND, lift(x))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -128,6 +138,8 @@ UNARY = [
     (m.asin, np.arcsin, unit),
     (m.acos, np.arccos, unit),
     (m.atan, np.arctan, real),
+    (atan_slope, lambda x: 1 / (1 + x * x), real),
+    (atan_bend, lambda x: x / (1 + x * x), real),
     (m.sinh, np.sinh, real),
     (m.cosh, np.cosh, real),
     (m.asinh, np.arcsinh, real),

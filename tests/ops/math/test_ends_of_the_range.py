@@ -88,3 +88,25 @@ def test_norms_and_deviations_of_0_have_no_derivative_in_either_direction(
     with tf.autodiff.ForwardAccumulator(x, tf.ones(n)) as accumulator:
         y = tf.where(function(x) > 0, function(x), 0.0)
     assert accumulator.jvp(y) == 0
+
+
+def test_derivatives_of_atan_of_all_orders_are_0_at_infinity_and_hold_where_squares_leave_the_range() -> None:
+    x = np.array([np.inf, -np.inf, 1e200, -1e160, 1e100, 1e5, 0.5, 0.0, -0.0])
+
+    def slopes(x: Any, order: int) -> list[Any]:
+        if not order:
+            return [tf.math.atan(x)]
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            found = slopes(x, order - 1)
+        return [*found, tape.gradient(found[-1], x)]
+
+    with np.errstate(all="ignore"):
+        p, q = 1 / (1 + x * x), np.where(np.abs(x) > 1e9, 1 / x, x / (1 + x * x))
+    wanted = [p, -2 * p * q, -2 * p * p * p + 6 * p * q * q, 24 * p * p * p * q - 24 * p * q**3]
+    for call in (slopes, tf.function(slopes)):
+        found = call(tf.constant(x), 4)[1:]
+        for y, z in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-320)
+    for y in _derivatives(tf.math.atan, np.array([np.nan, 1.0])):
+        np.testing.assert_array_equal(np.isnan(y), [True, False])
