@@ -92,8 +92,8 @@ register_later(
         "graphad.ops.math.special": "erf erfc erfinv exp_square",
         "graphad.ops.math.sum_of_products": "sum_of_products",
         "graphad.ops.math.sums": "add_n",
-        "graphad.ops.math.trigonometric": "acos acosh asin asinh atan atan2 atanh cos cosh one_minus_square "
-        "one_plus_square sin sinh tan",
+        "graphad.ops.math.trigonometric": "acos acosh asin asinh atan atan2 atan_bend atan_slope atanh cos "
+        "cosh one_minus_square one_plus_square sin sinh tan",
         "graphad.ops.math.truncated": "gcd truncatediv truncatemod",
         "graphad.ops.nn.activation": "elu elu_grad leaky_relu leaky_relu_grad relu relu6 relu_grad",
         "graphad.ops.nn.conv": "convolution convolution_filter_grad convolution_input_grad",

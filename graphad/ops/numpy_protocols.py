@@ -19,7 +19,7 @@ import numpy as np
 import graphad.ops.numpy.fft as fft
 import graphad.ops.numpy.linalg as linalg
 from graphad.core.convert import lift_pair
-from graphad.core.dtypes import is_known
+from graphad.core.dtypes import bfloat16, is_known
 from graphad.core.errors import ArgumentTypeError, UnsupportedOptionError
 from graphad.core.flags import flags
 from graphad.core.leaving import refusal
@@ -163,8 +163,14 @@ def array_function(
         )
     is_numpys = _is_numpys([args, kwargs])
     takes_none = name in _TAKING_NONE and any(x is None for x in args)
+    is_narrow = False
     if is_numpys and (takes_none or trace_in_progress() is None):
-        return _on_arrays(func, args, kwargs)
+        try:
+            return _on_arrays(func, args, kwargs)
+        except TypeError:  # some of NumPy's functions know its own dtypes alone
+            is_narrow = not takes_none and _has_bfloat16([args, kwargs])
+            if not is_narrow:
+                raise
     if takes_none:
         raise _refused(f"np.{name}", "graphad's takes no None", [args, kwargs])
     space = _SPACES.get(func.__module__)
@@ -177,7 +183,8 @@ def array_function(
             lacking = f"graphad's does not take these arguments ({cause})"
         else:
             try:
-                return _counted(row(*args_of_row, **options))
+                found = row(*args_of_row, **options)
+                return _in_arrays(found) if is_narrow else _counted(found)
             except UnsupportedOptionError as cause:
                 lacking = f"graphad's does not take these arguments ({cause})"
     if is_numpys:
@@ -193,6 +200,17 @@ def _counted(result: Any) -> Any:
     if type(result) in (tuple, list):
         return type(result)(map(_counted, result))
     return result
+
+
+def _has_bfloat16(args: Sequence[Any]) -> bool:
+    return any(isinstance(x, VALUES) and x.dtype is bfloat16 for x in flatten(list(args))[0])
+
+
+def _in_arrays(result: Any) -> Any:
+    """The result of graphad's function as NumPy's would give it."""
+    if type(result) in (tuple, list):
+        return type(result)(map(_in_arrays, result))
+    return np.array(result.numpy())[()] if type(result) is EagerTensor else result
 
 
 _NO_SUCH = "graphad has no such function"

@@ -78,8 +78,14 @@ def test_arguments_by_name_give_numpys_numbers(function: str, arguments: dict[st
     np.testing.assert_allclose(mine(**arguments), wanted, rtol=1e-12)
     tensors = {k: tf.constant(v, "float64") if isinstance(v, list) else v for k, v in arguments.items()}
     np.testing.assert_allclose(mine(**tensors), wanted, rtol=1e-12)
-    if any(isinstance(v, tf.Tensor) for v in tensors.values()):
+    followed = [v for v in tensors.values() if isinstance(v, tf.Tensor)]
+    if followed:
         np.testing.assert_allclose(theirs(**tensors), wanted, rtol=1e-12)
+        with tf.GradientTape() as tape:
+            tape.watch(followed)
+            found = theirs(**tensors)
+        assert isinstance(found, tf.Tensor) or np.asarray(found).dtype.kind in "biu"
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("indexing", ["xy", "ij"])
@@ -104,3 +110,21 @@ def test_tensorflows_names_of_arguments_are_taken() -> None:
     np.testing.assert_array_equal(tnp.arange(start=1, stop=3), [1, 2])
     with pytest.raises(TypeError, match="must be given once"):
         tnp.array([1.0], val=[1.0])
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
+def test_statistics_take_their_arguments_at_numpys_places(name: str) -> None:
+    x = np.array([[1.0, 2.0, 4.0], [3.0, 7.0, 5.0]])
+    arguments = (0, None, None, True) if name.endswith("mean") else (0, None, None, 1, True)
+    wanted = getattr(np, name)(x, *arguments)
+    found = getattr(tnp, name)(x, *arguments)
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    given = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        y = getattr(np, name)(given, *arguments)
+    assert isinstance(y, tf.Tensor)
+    np.testing.assert_allclose(y, wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match=f"{name}: out is .*; it must be None"):
+        getattr(tnp, name)(x, 0, None, np.zeros(3))

@@ -169,3 +169,15 @@ def test_an_operator_with_an_array_at_its_left_is_that_of_two_tensors(name: str,
     for found in results:
         assert isinstance(found, tf.Tensor) and found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_functions_that_numpy_has_for_its_own_dtypes_alone_take_bfloat16() -> None:
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]], tf.bfloat16)
+    v = tf.constant([3.0, 1.0, 2.0], tf.bfloat16)
+    wide = np.array([[1.0, 2.0], [3.0, 5.0]])
+    for found, wanted in (
+        (np.einsum("ij,jk->ik", x, x), wide @ wide),
+        (np.vander(v, 3), np.vander(np.array([3.0, 1.0, 2.0]), 3)),
+    ):
+        assert type(found) is np.ndarray and found.dtype == tf.bfloat16.as_numpy_dtype
+        np.testing.assert_array_equal(found.astype(np.float64), wanted)

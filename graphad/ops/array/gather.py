@@ -6,7 +6,6 @@ The first `batch_dims` axes of parameters and indices correspond. The gradient o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 

@@ -21,7 +21,7 @@ from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
-from graphad.ops.math.power import rsqrt, sqrt
+from graphad.ops.math.power import root_of_squares, rsqrt, sqrt
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.statistics import norm
 from graphad.ops.math.sum_of_products import SumOfProducts, sum_of_products
@@ -138,7 +138,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
         total = part if total is None else total + part
     if total is None:
         raise InvalidArgumentError("global_norm: t_list holds no tensor; give at least one.")
-    return sqrt(total)
+    return root_of_squares(total)
 
 
 def clip_by_global_norm(

@@ -364,7 +364,8 @@ def _xdivy_bars(x: Array, y: Array, g: Array) -> tuple[Array, Array]:
     if x.dtype.kind != "f" or not x.shape == y.shape == g.shape or not (has_no_zero(x) and has_no_zero(g)):
         raise ValueError("the usual way")
     x_bar, y_bar = np.divide(y.dtype.type(1), y), np.negative(x)
-    np.divide(y_bar, y * y, y_bar)
+    np.divide(y_bar, y, y_bar)
+    np.divide(y_bar, y, y_bar)
     if not are_ones(g, y.dtype):
         x_bar *= g
         y_bar *= g
@@ -381,7 +382,7 @@ def _xdivy_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, g, conjugate(bind(XDIVY, _present(x), y))))
     if ctx.needs(1):
-        slope = bind(XDIVY, bind(NEG, x), bind(MUL, y, y))
+        slope = bind(XDIVY, bind(XDIVY, bind(NEG, x), y), y)  # the square of y may be out of range
         y_bar = unbroadcast(ctx, 1, bind(MUL_ZERO, g, conjugate(slope)))
     return x_bar, y_bar
 

@@ -6,6 +6,7 @@ gradient of a masked root has no nan. The derivative of x ** y in y uses log onl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from graphad.core.annotations import Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.op import Op
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.directly import directly
@@ -43,6 +45,11 @@ if TYPE_CHECKING:
 def _sqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
     return (bind(MUL_ZERO, g, bind(DIV, scalar_like(0.5, y), y)),)
+
+
+def _root_jvp(self: Op, ctx: VjpContext, x_dots: Sequence[Tensor | None]) -> list[Tensor | None]:
+    y, (x_dot,) = ctx.outputs[0], x_dots
+    return [None if x_dot is None else bind(MUL, x_dot, bind(DIV, scalar_like(0.5, y), y))]
 
 
 def _rsqrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -74,6 +81,17 @@ Rsqrt = elementwise(
     scalar="rsqrt",
     keeps=(False, True),
     doc="1 / sqrt(x).",
+)
+# Where all squares are 0 their slopes are, too, and infinity times 0 is NaN: backwards that happens in the rule of the squares.
+RootOfSquares = elementwise(
+    "root_of_squares",
+    np.sqrt,
+    vjp=_sqrt_vjp,
+    jvp=_root_jvp,
+    kinds=INEXACT,
+    scalar="sqrt",
+    keeps=(False, True),
+    doc="The square root of a sum of squares. In forward mode its tangent is NaN where that sum is 0, as its gradient is.",
 )
 SQRT = Sqrt()
 
@@ -139,6 +157,11 @@ sqrt = unary_function(
     Sqrt,
     f"The square root; nan for negative floats, {_DTYPES} The gradient at 0 is inf, or 0 if the upstream gradient is 0.",
     example=">>> sqrt([4.0, 9.0]).numpy()\narray([2., 3.], dtype=float32)",
+)
+root_of_squares = unary_function(
+    RootOfSquares,
+    f"The square root of a sum of squares, {_DTYPES} Its tangent is nan where that sum is 0.",
+    example=">>> root_of_squares([4.0, 9.0]).numpy()\narray([2., 3.], dtype=float32)",
 )
 rsqrt = unary_function(
     Rsqrt,

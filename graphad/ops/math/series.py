@@ -239,6 +239,8 @@ def _mirrored(x: Array) -> Array:
     with np.errstate(all="ignore"):
         other = _positive(1.0 - x)
         y = math.log(math.pi) - np.log(sine) - other
+        tiny = np.flatnonzero(np.abs(x) < 1e-300)  # pi times a number of few bits has no more of them
+        y[tiny] = -np.log(-x[tiny])
     close = np.flatnonzero((np.abs(y) < 0.5 * other) & (x < -2.0) & (x > _LOWEST_ZERO) & (x != whole))
     if close.size:
         y[close] = _close_to_zero(x[close], whole[close])

@@ -24,9 +24,10 @@ from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import GREATER
 from graphad.ops.math.compiled_loops import by_loop
 from graphad.ops.math.exponential import EXP
-from graphad.ops.math.select import MINIMUM, Maximum
+from graphad.ops.math.select import MINIMUM, SELECT, Maximum
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 # P in powers of x ** 2, for |x| <= 1.
@@ -269,7 +270,7 @@ def _bell(x: Tensor, factor: float) -> Tensor:
     """
     if x.dtype is float64:
         bound = scalar_like(_END + 1.0, x)  # beyond it the result is 0
-        near = bind(MINIMUM, bind(Maximum(), x, bind(NEG, bound)), bound)
+        near = bind(SELECT, bind(GREATER, bind(ABS, x), bound), bound, x)  # of either sign, and NaN stays
         head = bind(STOP_GRADIENT, cast(cast(near, float32), float64))
         rest = bind(MUL, bind(SUB, head, near), bind(ADD, head, near))
         return bind(

@@ -22,7 +22,7 @@ from graphad.ops.math.arithmetic import MUL, SUB, abs, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
 from graphad.ops.math.complexes import CONJ, conjugate, real
-from graphad.ops.math.power import pow, sqrt
+from graphad.ops.math.power import pow, root_of_squares, sqrt
 from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.rules import scalar_like
@@ -70,7 +70,7 @@ def reduce_std(
       nan where all elements are equal.
     Raises: InvalidArgumentError (a ValueError): an axis is out of range; DTypeError (a TypeError): another dtype.
     """
-    return sqrt(reduce_variance(input_tensor, axis, keepdims))
+    return root_of_squares(reduce_variance(input_tensor, axis, keepdims))
 
 
 @blaming
@@ -88,7 +88,11 @@ def reduce_euclidean_norm(
     """
     x = lift(input_tensor)
     total = sum_of_products(x, conjugate(x), axis, keepdims)
-    return sqrt(total) if x.dtype.is_differentiable else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
+    return (
+        root_of_squares(total)
+        if x.dtype.is_differentiable
+        else cast(sqrt(cast(total, dtypes.float64)), x.dtype)
+    )
 
 
 @blaming
@@ -171,8 +175,8 @@ def _spectral_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
 
 def _two_norm(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
     if not x.dtype.is_complex:
-        return sqrt(sum_of_products(x, x, axis, keepdims))
-    return cast(sqrt(reduce_sum(real(bind(MUL, x, conjugate(x))), axis, keepdims)), x.dtype)
+        return root_of_squares(sum_of_products(x, x, axis, keepdims))
+    return cast(root_of_squares(reduce_sum(real(bind(MUL, x, conjugate(x))), axis, keepdims)), x.dtype)
 
 
 @blaming

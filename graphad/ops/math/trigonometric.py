@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Cotangents, TensorLike, VjpContext
+from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
-from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, SIGN, SQUARE
+from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, RECIPROCAL, SIGN, SQUARE, SUB
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.digits import COPYSIGN
 from graphad.ops.math.exponential import ONE, over, times
@@ -48,6 +48,28 @@ def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return (bind(DIV_ZERO, g, bind(SINH, conjugate(ctx.outputs[0]))),)
+
+
+def _atan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    x = ctx.inputs[0]
+    if x.dtype.is_complex:
+        return (bind(MUL_ZERO, g, bind(RECIPROCAL, conjugate(bind(ONE_PLUS_SQUARE, x)))),)
+    return (bind(MUL_ZERO, g, bind(ATAN_SLOPE, x)),)
+
+
+def _atan_slope_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    product = bind(MUL, ctx.outputs[0], bind(ATAN_BEND, ctx.inputs[0]))
+    return (bind(MUL, g, bind(MUL, scalar_like(-2.0, product), product)),)
+
+
+def _atan_bend_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    slope, bend = bind(ATAN_SLOPE, ctx.inputs[0]), ctx.outputs[0]
+    return (bind(MUL, g, bind(MUL, bind(SUB, slope, bend), bind(ADD, slope, bend))),)
+
+
+def _bend(x: Array) -> Any:
+    square = x * x
+    return np.where(np.isinf(square), ONE[x.dtype] / x, x / (ONE[x.dtype] + square))[()]
 
 
 def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -101,6 +123,29 @@ OnePlusSquare = elementwise(
     doc="1 + x^2.",
 )
 ONE_PLUS_SQUARE = OnePlusSquare()
+# Derivatives of one and of the other are polynomials of both, so that those of atan of all orders are 0 at infinity.
+AtanSlope = elementwise(
+    "atan_slope",
+    lambda x: ONE[x.dtype] / (ONE[x.dtype] + x * x),
+    vjp=_atan_slope_vjp,
+    kinds=FLOATING,
+    scalar=(("mul", "x", "x"), ("neg", "a"), ("complement", "b"), ("reciprocal", "c")),
+    keeps=(True, True),
+    doc="1 / (1 + x^2), the derivative of atan.",
+)
+AtanBend = elementwise(
+    "atan_bend",
+    _bend,
+    vjp=_atan_bend_vjp,
+    kinds=FLOATING,
+    scalar=(
+        ("reciprocal", "x"), ("mul", "x", "x"), ("neg", "b"), ("complement", "c"), ("div", "x", "d"), ("isinf", "b"),
+        ("select", "f", "a", "e"),
+    ),
+    keeps=(True, True),
+    doc="x / (1 + x^2), 1 / x where x^2 is out of range: minus half the second derivative of atan, divided by the first.",
+)  # fmt: skip
+ATAN_SLOPE, ATAN_BEND = AtanSlope(), AtanBend()
 Sin = _row("sin", np.sin, times(_cos_of), doc="The sine.")
 Cos = _row("cos", np.cos, times(_minus_sin_of), doc="The cosine.")
 Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")
@@ -119,7 +164,7 @@ Acos = _row(
 Atan = _row(
     "atan",
     np.arctan,
-    over(lambda x: bind(ONE_PLUS_SQUARE, x)),
+    _atan_vjp,
     doc="The y from -pi/2 to pi/2 with tan(y) = x.",
 )
 # In the derivatives of asinh and acosh they are infinite where what is multiplied by them is 0.

@@ -14,6 +14,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.numpy import shapes
 from graphad.ops.numpy.matrices import inv, matrix_of, slogdet, solve, svdvals
@@ -68,8 +69,8 @@ def vector_norm(x: TensorLike, /, *, axis: AxisLike = None, keepdims: bool = Fal
     if ord == 2:
         if x.dtype.is_complex:
             squares = math.real(math.multiply(x, math.conj(x)))
-            return math.sqrt(math.reduce_sum(squares, axis, keepdims))
-        return math.sqrt(sum_of_products(x, x, axis, keepdims))
+            return root_of_squares(math.reduce_sum(squares, axis, keepdims))
+        return root_of_squares(sum_of_products(x, x, axis, keepdims))
     size = math.abs(x)
     if ord == np.inf:
         return _largest(size, axis, keepdims)

@@ -15,7 +15,13 @@ from graphad.core import dtypes
 from graphad.core.conversions import is_registered
 from graphad.core.convert import array_of_numbers, lift, stands_for_tensor
 from graphad.core.dtypes import DType, as_dtype
-from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    UnsupportedOptionError,
+)
 from graphad.core.flags import flags
 from graphad.core.memo import Memo
 from graphad.core.tensor import Tensor
@@ -30,6 +36,12 @@ NUMBERS = (bool, int, float, complex)
 _RANKS = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 _OF_NUMBERS = {float: dtypes.float32, complex: dtypes.complex64}  # where they are preferred
 _loops = Memo("loops", 2048)
+
+
+def require_no_out(op: str, out: object) -> None:
+    """Raises: UnsupportedOptionError: there is an array for the result, which stands where NumPy has it."""
+    if out is not None:
+        raise UnsupportedOptionError(f"{op}: out is {out!r}; it must be None, since tensors are immutable.")
 
 
 def tensor_of(x: object, dtype: DType | None = None) -> Tensor:

@@ -16,8 +16,9 @@ from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, has_no_nan, is_eager
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.numpy import reductions
-from graphad.ops.numpy.promotion import NUMBERS, cast_to, tensor_of
+from graphad.ops.numpy.promotion import NUMBERS, cast_to, require_no_out, tensor_of
 from graphad.ops.numpy.quantiles import fractions, middle, quantiles
 from graphad.ops.numpy.reductions import argmax, argmin, cumprod, cumsum, prod
 from graphad.ops.numpy.statistics import floats_of
@@ -247,6 +248,7 @@ def nanmean(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
+    out: None = None,
     keepdims: bool = False,
     *,
     where: TensorLike | None = None,
@@ -257,6 +259,7 @@ def nanmean(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       keepdims: Whether to keep the axes with size 1.
       where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes; NaN if all elements are NaN.
@@ -266,6 +269,7 @@ def nanmean(
       >>> numpy.nanmean([1.0, np.nan, 4.0]).numpy()
       np.float64(2.5)
     """
+    require_no_out("nanmean", out)
     a, missing = _instead(_inexact("nanmean", a, dtype), 0, where)
     total = math.reduce_sum(a, axis, keepdims)
     return math.divide(total, _count(a, missing, axis, keepdims, total))
@@ -287,6 +291,7 @@ def nanvar(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
+    out: None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
@@ -300,6 +305,7 @@ def nanvar(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
@@ -311,6 +317,7 @@ def nanvar(
       >>> numpy.nanvar([1.0, np.nan, 3.0]).numpy()
       np.float64(1.0)
     """
+    require_no_out("nanvar", out)
     a = _inexact("nanvar", a, dtype)
     if correction is not None and type(ddof) in NUMBERS and ddof:
         raise InvalidArgumentError(f"nanvar: ddof is {ddof} and correction {correction}; give one of them.")
@@ -335,6 +342,7 @@ def nanstd(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
+    out: None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
@@ -348,6 +356,7 @@ def nanstd(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
@@ -359,9 +368,11 @@ def nanstd(
       >>> numpy.nanstd([1.0, np.nan, 3.0]).numpy()
       np.float64(1.0)
     """
+    require_no_out("nanstd", out)
     found = nanvar(
         _inexact("nanstd", a, dtype),
         axis,
+        None,
         None,
         ddof,
         keepdims,
@@ -369,4 +380,4 @@ def nanstd(
         mean=mean,
         where=where,
     )
-    return math.sqrt(found)
+    return root_of_squares(found)

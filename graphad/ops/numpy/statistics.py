@@ -17,9 +17,18 @@ from graphad.core.shapes import normalize_axes
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.directly import directly, is_eager
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.numpy import reductions
 from graphad.ops.numpy.choosing import searchsorted
-from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, promoted, rank_of, tensor_of
+from graphad.ops.numpy.promotion import (
+    NUMBERS,
+    cast_to,
+    inexact,
+    promoted,
+    rank_of,
+    require_no_out,
+    tensor_of,
+)
 from graphad.ops.numpy.types import default_dtype
 
 if TYPE_CHECKING:
@@ -38,7 +47,8 @@ def _count(a: TensorLike, reduced: Tensor) -> Tensor:
 
 @blaming
 def mean(
-    a: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, keepdims: bool = False, *,
+    a: TensorLike, axis: AxisLike = None, dtype: DTypeLike | None = None, out: None = None,
+    keepdims: bool = False, *,
     where: TensorLike | None = None,
 ) -> Tensor:  # fmt: skip
     """The mean over axes, all by default; float64 for integers.
@@ -47,6 +57,7 @@ def mean(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       keepdims: Whether to keep the axes with size 1.
       where: Bools that broadcast to the shape of `a`: the elements to include.
     Returns: Tensor without the axes, of that dtype; NaN for no elements.
@@ -55,6 +66,7 @@ def mean(
       >>> numpy.mean([[1, 2], [3, 5]], axis=1).numpy()
       array([1.5, 4. ])
     """
+    require_no_out("mean", out)
     a = floats_of(a, dtype)
     if where is None or where is True:
         return math.reduce_mean(a, axis, keepdims)
@@ -70,6 +82,7 @@ def var(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
+    out: None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
@@ -83,6 +96,7 @@ def var(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
@@ -93,6 +107,7 @@ def var(
       >>> numpy.var([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
+    require_no_out("var", out)
     a = floats_of(a, dtype)
     if correction is not None and type(ddof) in NUMBERS and ddof:
         raise InvalidArgumentError(f"var: ddof is {ddof} and correction {correction}; give one of them.")
@@ -133,6 +148,7 @@ def std(
     a: TensorLike,
     axis: AxisLike = None,
     dtype: DTypeLike | None = None,
+    out: None = None,
     ddof: TensorLike = 0,
     keepdims: bool = False,
     *,
@@ -146,6 +162,7 @@ def std(
       a: Tensor of any shape, a numeric dtype or bool.
       axis: The axis or axes; all by default.
       dtype: The dtype of the computation; by default that of `a`, float64 for integers and bools.
+      out: None, since tensors are immutable.
       ddof, correction: Subtracted from the number of elements; NumPy's name and the standard's name for it.
       keepdims: Whether to keep the axes with size 1.
       mean: The mean, if it is already known.
@@ -156,7 +173,10 @@ def std(
       >>> numpy.std([1.0, 3.0]).numpy()
       np.float64(1.0)
     """
-    return math.sqrt(var(a, axis, dtype, ddof, keepdims, correction=correction, mean=mean, where=where))
+    require_no_out("std", out)
+    return root_of_squares(
+        var(a, axis, dtype, None, ddof, keepdims, correction=correction, mean=mean, where=where)
+    )
 
 
 def _are_broadcast(sizes: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:

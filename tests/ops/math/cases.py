@@ -10,6 +10,7 @@ import scipy.special
 
 import graphad as tf
 from graphad.core.bind import bind
+from graphad.core.convert import lift
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.bitwise import MulHigh
@@ -17,12 +18,22 @@ from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
 from graphad.ops.math.polynomial import PolynomialDivision
+from graphad.ops.math.power import root_of_squares
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.special import Growth
+from graphad.ops.math.trigonometric import ATAN_BEND, ATAN_SLOPE
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
 INF, NAN = np.inf, np.nan
+
+
+def atan_slope(x: Any) -> Any:
+    return bind(ATAN_SLOPE, lift(x))
+
+
+def atan_bend(x: Any) -> Any:
+    return bind(ATAN_BEND, lift(x))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -129,6 +140,7 @@ UNARY = [
     (m.square, np.square, real),
     (m.reciprocal, np.reciprocal, positive),
     (m.sqrt, np.sqrt, positive),
+    (root_of_squares, np.sqrt, positive),
     (m.rsqrt, lambda x: x**-0.5, positive),
     (m.exp, np.exp, real),
     (m.expm1, np.expm1, real),
@@ -144,6 +156,8 @@ UNARY = [
     (m.asin, np.arcsin, unit),
     (m.acos, np.arccos, unit),
     (m.atan, np.arctan, real),
+    (atan_slope, lambda x: 1 / (1 + x * x), real),
+    (atan_bend, lambda x: x / (1 + x * x), real),
     (m.sinh, np.sinh, real),
     (m.cosh, np.cosh, real),
     (m.asinh, np.arcsinh, real),
