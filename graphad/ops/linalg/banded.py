@@ -98,6 +98,8 @@ class BandedSolve(Op):
             source = slice(0, max(n - up, 0)) if up >= 0 else slice(-up, None)
             target = slice(up, None) if up >= 0 else slice(0, max(n + up, 0))
             packed[..., row, target] = bands[..., row, source]
+        if bands.ndim == b.ndim == 2 and b.size:
+            return self._solved(packed, b).astype(b.dtype, copy=False)
         lead = np.broadcast_shapes(bands.shape[:-2], b.shape[:-2])
         right = np.broadcast_to(b, (*lead, *b.shape[-2:]))
         if not right.size:
