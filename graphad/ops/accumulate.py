@@ -121,7 +121,7 @@ def _folded(x: Array, axes: Sequence[int], keepdims: bool) -> Array | None:
     if rest:
         total = PLAIN_SUM(total, rest, None, None, True)
     if keepdims:
-        return total
+        return total  # type: ignore[no-any-return]
     return total.reshape([size for k, size in enumerate(x.shape) if k not in gone])  # type: ignore[no-any-return]
 
 

@@ -47,9 +47,10 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.directly import directly
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag_part
+from graphad.ops.linalg.direct import SINGULAR
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
-from graphad.ops.linalg.systems import SINGULAR, require_matrix
+from graphad.ops.linalg.systems import require_matrix
 from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues, full_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast

@@ -130,7 +130,7 @@ def put_in(form: Library, a: Array, b: Array) -> Array:
             x[k] /= columns[k, k, ..., None]
             rest = slice(k + 1, None) if is_lower else slice(None, k)
             x[rest] -= columns[rest, k, ..., None] * x[k]
-    return np.ascontiguousarray(np.moveaxis(x, 0, -2)).astype(b.dtype, copy=False)  # type: ignore[no-any-return]
+    return np.ascontiguousarray(np.moveaxis(x, 0, -2)).astype(b.dtype, copy=False)
 
 
 @functools.lru_cache(maxsize=1)

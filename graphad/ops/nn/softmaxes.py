@@ -60,7 +60,7 @@ class AlongAxis(Op):
 
 def shifted(x: Array, axis: int) -> Array:
     """x less its maximum along an axis, which is an array of its own."""
-    return x - np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)  # type: ignore[no-any-return]
+    return x - np.maximum.reduce(x, axis, keepdims=True, initial=-np.inf)
 
 
 @define
