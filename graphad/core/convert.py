@@ -66,8 +66,12 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
     if is_registered(x) and (made := converted_by_user(x, dtype)) is not NotImplemented:
         return lift(made, dtype)
     try:
-        if isinstance(x, list | tuple) and _holds_tensors(x):
-            return _stacked(x, dtype)
+        if isinstance(x, list | tuple):
+            kinds = set(map(type, x))
+            if kinds == _FLOATS and dtype is None:
+                return constant_here(_float_list(x))
+            if _holds_tensors(x, kinds):
+                return _stacked(x, dtype)
         return constant_here(to_numpy(x, dtype))
     except RecursionError as cause:
         if not _is_too_deep(x):
@@ -168,8 +172,9 @@ def refused_by(op: str, cause: E, before: str = "") -> E:
     return type(cause)(f"{name or op}: {before}{str(cause).removeprefix(f'{name}: ')}")
 
 
-def _holds_tensors(x: list[Any] | tuple[Any, ...]) -> bool:
-    return not _NUMBERS.issuperset(map(type, x)) and any(
+def _holds_tensors(x: list[Any] | tuple[Any, ...], kinds: set[type] | None = None) -> bool:
+    """Whether there is a tensor, or what converts to one, in a list, whose items have these types."""
+    return not _NUMBERS.issuperset(map(type, x) if kinds is None else kinds) and any(
         isinstance(item, Tensor)
         or hasattr(item, "__graphad_tensor__")
         or is_registered(item)
@@ -339,6 +344,12 @@ def _large(x: Array | float) -> Any:
     return found if found.ndim else found[()]
 
 
+def _float_list(x: Any) -> Any:
+    """A list of Python's floats in float32, of which finite ones must be within its range."""
+    found = unreported(np.array, x, np.float32)
+    return found if np.isfinite(found).all() else _large(np.array(x))
+
+
 def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Array:
     try:
         with np.errstate(all="ignore"):
@@ -389,7 +400,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
     return array
 
 
-_BOOLS = {bool, np.bool_}
+_BOOLS, _FLOATS = {bool, np.bool_}, {float}
 _INTEGERS = {int}
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
-from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.native_steps import by_step
 
@@ -210,7 +210,7 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
     return as_dtype_of(out, values)
 
 
-_ADDED_ROWS = forms.Indexed("add", 0, 0)
+_ADDED_ROWS = kernels.forms.Indexed("add", 0, 0)
 _BLOCK = 1 << 20
 _WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
 _AT_ONCE = 1024  # numbers, for which NumPy's way takes less time than to choose another

@@ -264,6 +264,7 @@ def signs(x: Any) -> Any:
 
 BESIDE = 8192  # elements of the larger operand
 _FEW_COLUMNS, _ROW, _ROW_AT_LEAST = 64, 512, 32  # elements of the smaller operand, of a row
+_ROWS_EACH = 8  # rows for each that is made of the smaller operand
 
 
 def beside(formula: Any, x: Any, y: Any) -> Any:
@@ -275,7 +276,16 @@ def beside(formula: Any, x: Any, y: Any) -> Any:
     many, few = (x, y) if x.size > y.size else (y, x)
     if few.size < 2 or not many.flags.c_contiguous or few.ndim > many.ndim:
         return None
-    sizes, end = (1,) * (many.ndim - few.ndim) + few.shape, many.ndim
+    sizes, inner, end = (1,) * (many.ndim - few.ndim) + few.shape, 1, many.ndim
+    while end and sizes[end - 1] in (1, many.shape[end - 1]) and inner * many.shape[end - 1] <= _FEW_COLUMNS:
+        end -= 1
+        inner *= many.shape[end]
+    if sizes[end:] != many.shape[end:]:  # a number for several columns: for each of them then
+        if math.prod(sizes[:end]) * inner * _ROWS_EACH > many.size:
+            return None
+        sizes = sizes[:end] + many.shape[end:]
+        few = np.broadcast_to(few, sizes)
+    end = many.ndim
     while end and sizes[end - 1] == many.shape[end - 1]:
         end -= 1
     first, columns = end, few.size

@@ -412,6 +412,9 @@ def test_a_scalar_is_broadcast_to_the_shape_of_a_scalar() -> None:
         ((9000, 3), (9000, 1)),
         ((9000, 3), (2, 1, 3)),
         ((2, 1, 8192), (2, 1, 1)),
+        ((8, 1024, 8, 4), (8, 1, 8, 1)),
+        ((8, 1024, 8, 4), (1, 1, 8, 1)),
+        ((2, 9, 9, 9, 9), (1, 1, 9, 1, 9)),
     ],
 )
 def test_a_few_numbers_meet_each_row_as_numpy_has_it(many: Any, few: Any) -> None:

@@ -124,3 +124,46 @@ def test_a_few_numbers_are_drawn_by_numpy(monkeypatch: pytest.MonkeyPatch) -> No
     _with(0, monkeypatch)
     monkeypatch.setattr(native_steps, "_steps", lambda: pytest.fail("a step was asked for"))
     assert philox.uniform(np.array([1, 2]), 100, np.dtype(np.float32)).shape == (100,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "lead, of_right, n, k",
+    [
+        ((), (), 1, 1),
+        ((), (), 5, 3),
+        ((7,), (7,), 32, 6),
+        ((3, 2), (3, 2), 48, 1),
+        ((), (6,), 10, 4),
+        ((6,), (), 10, 4),
+        ((2, 1), (1, 3), 9, 2),
+    ],
+)
+def test_small_triangles_have_the_same_solutions_by_steps_and_in_functions(
+    dtype: Any, lead: Any, of_right: Any, n: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = (rng.standard_normal((*lead, n, n)) + 3 * np.eye(n)).astype(dtype)
+    b = rng.standard_normal((*of_right, n, k)).astype(dtype)
+    for lower in (True, False):
+        for adjoint in (True, False):
+
+            def solved(x: Any, y: Any, lower: bool = lower, adjoint: bool = adjoint) -> Any:
+                return tf.linalg.triangular_solve(x, y, lower, adjoint)
+
+            found = []
+            for left in (1 << 40, 0):
+                _with(left, monkeypatch)
+                found.append(solved(a, b).numpy())
+            found.append(tf.function(solved)(tf.constant(a), tf.constant(b)).numpy())
+            triangle = (np.tril if lower else np.triu)(a).astype(np.longdouble)
+            triangle = np.swapaxes(triangle, -1, -2) if adjoint else triangle
+            np.testing.assert_allclose(triangle @ found[0], np.broadcast_to(b, found[0].shape), 1e-3, 1e-5)
+            for other in found[1:]:
+                np.testing.assert_array_equal(found[0], other)
+
+
+def test_a_zero_on_the_diagonal_of_a_triangle_is_an_error_either_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    for left in (1 << 40, 0):
+        _with(left, monkeypatch)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+            tf.linalg.triangular_solve([[1.0, 0.0], [2.0, 0.0]], [[1.0], [1.0]])

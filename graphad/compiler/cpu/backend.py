@@ -352,7 +352,7 @@ class Cpu(Backend):
             part = {"": lapack.WHOLE, "lower": lapack.LOWER, "upper": lapack.UPPER}[form.part]
             given = [walks[0], *walks[-2:]]
             words = lapack.words_of(form.name, given, form.adjoint, part)
-            function = lapack.kernel(form.name, as_dtype(dtypes[0]).itemsize)
+            function = lapack.kernel("trtrs" if form.part else form.name, as_dtype(dtypes[0]).itemsize)
             places = {lapack.A: FIRST, lapack.Y: RESULT, lapack.WORK: WORK}
             places |= {lapack.B: SECOND} if len(walks) == 3 else {lapack.B: FIRST}
         return [Part(Step(function, words, tuple(places)), tuple([(k, 0) for k in places.values()]))]

@@ -42,6 +42,7 @@ from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested
 from graphad.ops.array.slice import GetItem
 from graphad.ops.array.support import (
+    INTEGERS,
     batch_along,
     index_tensor,
     row_beside,
@@ -164,6 +165,9 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
       array([1, 2, 1, 2], dtype=int32)
     """
     x = lift(input)
+    if type(multiples) is list and INTEGERS.issuperset(map(type, multiples)):
+        _require_multiples(multiples)
+        return bind(Tile(tuple(multiples)), x)
     values = static_integers(multiples)
     if values is None:
         wanted, given = requested("tile", multiples)

@@ -60,7 +60,7 @@ def number(op: str, value: TensorLike, word: str) -> Any:
 
 def is_known(*values: TensorLike) -> bool:
     """Whether all of these are Python numbers, not tensors."""
-    return not any(stands_for_tensor(value) for value in values)
+    return not [value for value in values if type(value) is not int and stands_for_tensor(value)]
 
 
 def largest(a: Any, b: Any) -> Any:

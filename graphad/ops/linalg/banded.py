@@ -47,9 +47,10 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.directly import directly
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag_part
+from graphad.ops.linalg.direct import SINGULAR
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
-from graphad.ops.linalg.systems import SINGULAR, require_matrix
+from graphad.ops.linalg.systems import require_matrix
 from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues, full_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
@@ -98,6 +99,8 @@ class BandedSolve(Op):
             source = slice(0, max(n - up, 0)) if up >= 0 else slice(-up, None)
             target = slice(up, None) if up >= 0 else slice(0, max(n + up, 0))
             packed[..., row, target] = bands[..., row, source]
+        if bands.ndim == b.ndim == 2 and b.size:
+            return self._solved(packed, b).astype(b.dtype, copy=False)
         lead = np.broadcast_shapes(bands.shape[:-2], b.shape[:-2])
         right = np.broadcast_to(b, (*lead, *b.shape[-2:]))
         if not right.size:

@@ -1,4 +1,5 @@
-"""Matrix products of NumPy arrays by native routines, where this processor has them, and LAPACK on one thread; see decision 8.
+"""Matrix products of NumPy arrays by native routines, where this processor has them, LAPACK on one thread, and solutions for
+small triangles; see decision 8.
 
 The routines are the compiler's, imported when the first large product is computed. They are those of compiled functions, so
 that a large product has the same bits everywhere; and BLAS wakes no threads, for which it would wait. Small products are
@@ -15,7 +16,8 @@ import numpy as np
 
 import graphad.kernels as kernels
 from graphad.core import arrays
-from graphad.core.errors import UnavailableError
+from graphad.core.errors import MatrixError, UnavailableError
+from graphad.ops.native_steps import by_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +106,32 @@ def _repeated(function: Callable[..., Any], x: Array, *more: Any) -> Any:
     if found is None:
         return None
     return tuple(map(stacked, found)) if isinstance(found, tuple) else stacked(found)
+
+
+SINGULAR = "Input matrix is not invertible: it, or one of the stack, is singular."
+_OF_A_ROW = 2000  # numbers, for which NumPy takes as long as for one row of a triangle
+
+
+def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
+    """The solution x of a x = b for small real matrices a, of which a form names the triangle, in float64: each row of x, once
+    divided, is taken from all further ones, product by product. Raises: MatrixError: there is a 0 on the diagonal.
+    """
+    n, shape = a.shape[-1], (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
+    columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
+    if not columns[range(n), range(n)].all():
+        raise MatrixError(SINGULAR)
+    x = np.moveaxis(np.broadcast_to(b, shape).astype(np.float64), -2, 0)
+    is_lower = form.part == "lower"
+    with np.errstate(all="ignore"):
+        for k in range(n) if is_lower else reversed(range(n)):
+            x[k] /= columns[k, k, ..., None]
+            rest = slice(k + 1, None) if is_lower else slice(None, k)
+            x[rest] -= columns[rest, k, ..., None] * x[k]
+    return np.ascontiguousarray(np.moveaxis(x, 0, -2)).astype(b.dtype, copy=False)
 
 
 @functools.lru_cache(maxsize=1)

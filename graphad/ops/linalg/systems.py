@@ -34,7 +34,7 @@ from graphad.ops import library
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
-from graphad.ops.linalg.direct import lapack
+from graphad.ops.linalg.direct import SINGULAR, lapack, put_in
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
@@ -82,9 +82,6 @@ def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
 
 def _adjoint(a: Array) -> Array:
     return np.conj(np.swapaxes(a, -1, -2)) if a.dtype.kind == "c" else np.swapaxes(a, -1, -2)
-
-
-SINGULAR = "Input matrix is not invertible: it, or one of the stack, is singular."
 
 
 def _solve(a: Array, b: Array) -> Array:
@@ -206,6 +203,8 @@ class TriangularSolve(_System):
         return _system_spec("triangular_solve", a, b)
 
     def eval(self, a: Array, b: Array) -> Array:
+        if a.shape[-1] <= _WHOLE and a.dtype.char in "fd" and type(a) is type(b) is np.ndarray:
+            return put_in(self._form(), a, b)
         a = _adjoint(a) if self.adjoint else a
         if a.ndim == 2 and b.ndim > 2:
             wide = np.moveaxis(b, -2, 0)
@@ -213,11 +212,14 @@ class TriangularSolve(_System):
             return np.moveaxis(_substituted(a, flat, self.lower_ != self.adjoint).reshape(wide.shape), 0, -2)
         return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
 
+    def _form(self) -> forms.Library:
+        return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
+
     @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
         if not a.dims or type(a.dims[-1]) is not int or a.dims[-1] > _WHOLE:
             return None  # in several steps
-        return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
+        return self._form()
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), ctx.inputs[0], g)

@@ -86,13 +86,7 @@ class SumOfProducts(Reduction):
 
     def quick(self, x: Tensor, y: Tensor) -> Array | None:  # type: ignore[override]
         a, b = x.data, y.data
-        if (
-            self.axes is None
-            and a.dtype is b.dtype
-            and a.dtype.char in "fd"
-            and a.ndim
-            and a.shape == b.shape
-        ):
+        if a.dtype is b.dtype and a.dtype.char in "fd" and a.ndim and a.shape == b.shape:
             return self.eval(a, b)
         return None
 

@@ -20,16 +20,18 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
+from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.transpose import transpose
-from graphad.ops.math.arithmetic import divide_no_nan, square
+from graphad.ops.math.arithmetic import MUL, divide_no_nan, square
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_finite
 from graphad.ops.math.exponential import exp, log, softplus
-from graphad.ops.math.reduce import reduce_all, reduce_mean, reduce_sum
+from graphad.ops.math.reduce import reduce_all, reduce_sum
 from graphad.ops.math.select import where
 from graphad.ops.nn.activation import relu
 from graphad.ops.nn.arguments import channels_first, in_order, per_axis
 from graphad.ops.nn.windows import layout
+from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import require_same_shape
 
 
@@ -237,13 +239,12 @@ def weighted_moments(
     """
     x = lift(x)
     weights = cast(frequency_weights, x.dtype)
-    every = weights * ones_like(x)
+    every = weights if is_definite(x.dims) and weights.dims == x.dims else weights * ones_like(x)
     total = reduce_sum(every, axes, keepdims=True)
     mean = divide_no_nan(reduce_sum(every * x, axes, keepdims=True), total)
-    variance = divide_no_nan(reduce_sum(every * square(x - mean), axes, keepdims=True), total)
-    if keepdims:
-        return mean, variance
-    return reduce_mean(mean, axes), reduce_mean(variance, axes)
+    squares = overwrite(MUL, square(x - mean), every)
+    variance = divide_no_nan(reduce_sum(squares, axes, keepdims=True), total)
+    return (mean, variance) if keepdims else (squeeze(mean, axes), squeeze(variance, axes))
 
 
 def compute_average_loss(

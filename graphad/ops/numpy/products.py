@@ -14,7 +14,7 @@ from graphad.core.annotations import DTypeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError, OutOfRangeError
-from graphad.core.shapes import normalize_axis, ranked
+from graphad.core.shapes import is_definite, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, math
 from graphad.ops.directly import directly
@@ -141,6 +141,8 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
       array([3, 7])
     """
     x1, x2 = promoted(x1, x2)
+    if axis == -1 and x1.dtype.is_floating and x1.dims and is_definite(x1.dims) and x1.dims == x2.dims:
+        return sum_of_products(x1, x2, -1)
     sizes = []
     for x in (x1, x2):
         normalize_axis("vecdot", axis, rank_of("vecdot", x))

@@ -24,7 +24,7 @@ from graphad.core.errors import (
 )
 from graphad.core.flags import flags
 from graphad.core.memo import Memo
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops import array, math
 from graphad.ops.numpy.modes import combined
 
@@ -131,6 +131,8 @@ def cast_to(x: object, dtype: DType) -> Tensor:
 
 def inexact(x: TensorLike) -> Tensor:
     """`x` as a tensor of a float or complex dtype; integers and bools become floats."""
+    if type(x) is EagerTensor and x.data.dtype.kind in "fc":
+        return x
     x = tensor_of(x)
     return x if x.dtype.is_differentiable else math.cast(x, usual_float())
 
@@ -139,9 +141,13 @@ def promoted(*xs: object) -> list[Tensor]:
     """Operands as tensors of their promoted dtype."""
     if flags.numpy_mode != "legacy":
         return _by_mode(xs)
+    if xs and type(xs[0]) is EagerTensor:
+        dtype = xs[0].data.dtype
+        if not [x for x in xs if type(x) is not EagerTensor or x.data.dtype is not dtype]:
+            return list(xs)  # type: ignore[arg-type]
     xs = tuple([x if isinstance(x, Tensor) or type(x) in NUMBERS else tensor_of(x) for x in xs])
-    dtype = joint_dtype(xs)
-    return [cast_to(x, dtype) for x in xs]
+    joint = joint_dtype(xs)
+    return [cast_to(x, joint) for x in xs]
 
 
 def _by_mode(xs: Sequence[Any]) -> list[Tensor]:

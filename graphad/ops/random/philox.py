@@ -61,12 +61,13 @@ def stream(key: Array) -> Any:
 _MANY = 4096  # numbers, for which it pays to ask
 
 
-def _by_step(kind: str, key: Any, count: int, dtype: Any, *limits: Any) -> Any:
+def _by_step(kind: str, key: Any, count: int, dtype: Any, *limits: Any) -> np.ndarray | None:
     """Many numbers of a kind of `Draw`, by the step of compiled code; None where NumPy is to draw them."""
     if count < _MANY:
         return None
     operands = (key, *[np.asarray(limit, dtype) for limit in limits])
-    return by_step(forms.Drawn(kind, from_numpy(np.dtype(dtype))), operands, (count,), dtype, count)
+    form = forms.Drawn(kind, from_numpy(np.dtype(dtype)))
+    return by_step(form, operands, (count,), dtype, count)  # type: ignore[no-any-return]
 
 
 MULTIPLIERS = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

@@ -184,7 +184,9 @@ def turned(x: SparseTensor) -> SparseTensor | None:
     is_followed = not is_free(x.values)
     moved = np.arange(len(values), dtype=np.int32) if is_followed else values
     matrix = scipy.csr_array((moved, rows.columns, rows.starts), shape=(height, width)).tocsc()
-    of_row = np.repeat(np.arange(width, dtype=np.int32), np.diff(matrix.indptr))
+    of_row = matrix.tocoo(copy=False).coords[
+        1
+    ]  # quicker than by `np.repeat`, whose loops are of a few numbers
     sizes = EagerTensor(x.dense_shape.data[::-1])
     return SparseTensor.of(
         EagerTensor(in_columns(of_row, matrix.indices)),

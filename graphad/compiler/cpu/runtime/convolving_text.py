@@ -498,7 +498,6 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
     lowest = f.splat("0xFFF0000000000000", shape.kind)
     places = f.pointer("%w", OTHER if spread else RESULT)
     walk, of_place = Walk(f, low), f.slot("ptr", f.item(places, f.math("mul", low, pixel)))
-    bits = f"<{lanes} x i1>"
     with f.loop(low, f.word("%w", HIGH)):
         bases = [image_at(f, walk.at[0].get(), base) for base in (IMAGES, RESULT)]
         firsts, given = [walk.first(axis) for axis in range(3)], of_place.get()
@@ -520,27 +519,6 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
                                 number = f.emit(f"trunc i64 {f.math('add', row, k2)} to i32")
                                 body(number, f.math("mul", f.math("add", line, at), pixel))
 
-        def largest(c: str, vectors: int, mask: str | None) -> None:
-            # The largest number is one instruction; whether there was a NaN is told apart.
-            most, lost = ([f.slot(kind) for _ in range(vectors)] for kind in (v, bits))
-            for one, is_nan in zip(most, lost, strict=True):
-                one.set(lowest)
-                is_nan.set("zeroinitializer")
-
-            def compare(number: str, distance: str) -> None:
-                there = f.item(f.item(bases[0], distance), c)
-                for k, (one, is_nan) in enumerate(zip(most, lost, strict=True)):
-                    x, best = _take(f, f.item(there, k * lanes), mask), one.get()
-                    is_larger = f.emit(f"fcmp ogt {v} {x}, {best}")
-                    one.set(f.emit(f"select {bits} {is_larger}, {v} {x}, {v} {best}"))
-                    is_nan.set(f.emit(f"or {bits} {is_nan.get()}, {f.emit(f'fcmp uno {v} {x}, {x}')}"))
-
-            elements(compare)
-            nan = f.splat("0x7FF8000000000000", shape.kind)
-            for k, (one, is_nan) in enumerate(zip(most, lost, strict=True)):
-                found = f.emit(f"select {bits} {is_nan.get()}, {v} {nan}, {v} {one.get()}")
-                _put(f, found, f.item(f.item(given, c), k * lanes), mask)
-
         def some(c: str, vectors: int, mask: str | None) -> None:
             most, where = ([f.slot(kind) for _ in range(vectors)] for kind in (v, f"<{lanes} x i32>"))
             for one, at in zip(most, where, strict=True):
@@ -553,6 +531,7 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
                     x, best = _take(f, f.item(there, k * lanes), mask), one.get()
                     tests = [f"ogt {v} {x}, {best}", f"uno {v} {x}, {x}", f"ord {v} {best}, {best}"]
                     larger, is_nan, was_number = (f.emit(f"fcmp {test}") for test in tests)
+                    bits = f"<{lanes} x i1>"
                     first_nan = f.emit(f"and {bits} {is_nan}, {was_number}")
                     is_most = f.emit(f"or {bits} {larger}, {first_nan}")
                     one.set(f.emit(f"select {bits} {is_most}, {v} {x}, {v} {best}"))
@@ -560,6 +539,10 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
                     at.set(f.emit(f"select {bits} {is_most}, {places} {numbers}, {places} {at.get()}"))
 
             elements(compare)
+            if not spread:
+                for k, one in enumerate(most):
+                    _put(f, one.get(), f.item(f.item(given, c), k * lanes), mask)
+                return
             values = [_take(f, f.item(f.item(given, c), k * lanes), mask) for k in range(vectors)]
 
             def add(number: str, distance: str) -> None:
@@ -572,7 +555,7 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
 
             elements(add)
 
-        _in_vectors(f, pixel, some if spread else largest, VECTORS, 2)
+        _in_vectors(f, pixel, some, VECTORS, 2)
         of_place.set(f.item(given, pixel))
         walk.step()
     f.ret(0)

@@ -1,7 +1,8 @@
 """Solutions and Cholesky factors of stacks of matrices as plan steps, with the bits of the eager ops.
 
 NumPy computes both in float64, whatever the dtype, by the routines of the library that it carries. A step does the same for one
-matrix after the other: it copies by columns into its workspace, calls the routine by address, and copies back. Matrices that hold
+matrix after the other: it copies by columns into its workspace, calls the routine by address, and copies back. For a triangle it
+puts in one element of the solution after the other itself, in the order of the eager op. Matrices that hold
 NaN or infinity have factors of NaN, where the op's have. Where a routine has no answer for another one the step ends with
 NO_ANSWER: the run is made again op by op, which gives the op's own error.
 """
@@ -33,7 +34,7 @@ WORD_COUNT = 35
 
 Walk = tuple[Sequence[int], Sequence[int]]
 _KINDS = {4: "float", 8: "double"}
-_NAMES = {"gesv": "graphad_gesv", "potrf": "graphad_potrf"}
+_NAMES = {"gesv": "graphad_gesv", "potrf": "graphad_potrf", "trtrs": "graphad_trtrs"}
 
 
 def _address(f: Function, base: str, w: str, steps: int, i: str, j: str) -> str:
@@ -112,6 +113,61 @@ def _solve(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) ->
             _store(f, size, value, _address(f, y, w, Y_STEPS, i, j))
 
 
+def _substitute(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
+    """The solution for a triangle: each row of it, once divided, is taken from all further ones, for all right-hand sides."""
+    n, k, matrix = f.word(w, N), f.word(w, K), f.pointer(w, WORK)
+    right = f.at(matrix, f.emit(f"mul i64 {n}, {n}"), "double")
+    is_lower = f.test("eq", f.word(w, PART), LOWER)
+    _in_columns(f, size, w, a, A_STEPS, n, matrix, f.word(w, PART))
+
+    def row(i: str) -> str:
+        return f.at(right, f.emit(f"mul i64 {i}, {k}"), "double")
+
+    with f.loop(0, n) as i:
+        with f.loop(0, k) as j:
+            value = _load(f, size, _address(f, b, w, B_STEPS, i, j))
+            f.do(f"store double {value}, ptr {f.at(row(i), j, 'double')}")
+    with f.loop(0, n) as s:
+        last = f.emit(f"sub i64 {f.emit(f'sub i64 {n}, 1')}, {s}")
+        at = f.choose(is_lower, "i64", s, last)
+        column = f.at(matrix, f.emit(f"mul i64 {at}, {n}"), "double")
+        pivot = f.emit(f"load double, ptr {f.at(column, at, 'double')}")
+        with f.when(f.emit(f"fcmp oeq double {pivot}, 0.0")):
+            f.ret(NO_ANSWER)
+        found = row(at)
+        f.do(f"call void @quotients(ptr {found}, double {pivot}, i64 {k})")
+        first = f.choose(is_lower, "i64", f.emit(f"add i64 {at}, 1"), 0)
+        with f.loop(first, f.choose(is_lower, "i64", n, at)) as i:
+            factor = f.emit(f"load double, ptr {f.at(column, i, 'double')}")
+            f.do(f"call void @taken_off(ptr {row(i)}, ptr {found}, double {factor}, i64 {k})")
+    with f.loop(0, n) as i:
+        with f.loop(0, k) as j:
+            value = f.emit(f"load double, ptr {f.at(row(i), j, 'double')}")
+            _store(f, size, value, _address(f, y, w, Y_STEPS, i, j))
+
+
+def _on_rows() -> str:
+    """What `_substitute` does with rows: products are rounded before they are taken off."""
+    f = Function("void @quotients(ptr noalias %x, double %by, i64 %n)", "internal", "nounwind alwaysinline")
+    with f.loop(0, "%n") as k:
+        place = f.at("%x", k, "double")
+        x = f.emit(f"load double, ptr {place}")
+        f.do(f"store double {f.emit(f'fdiv double {x}, %by')}, ptr {place}")
+    f.ret()
+    g = Function(
+        "void @taken_off(ptr noalias %x, ptr noalias %y, double %factor, i64 %n)",
+        "internal",
+        "nounwind alwaysinline",
+    )
+    with g.loop(0, "%n") as k:
+        place = g.at("%x", k, "double")
+        x, y = (g.emit(f"load double, ptr {at}") for at in (place, g.at("%y", k, "double")))
+        part = g.emit(f"fmul double %factor, {y}")
+        g.do(f"store double {g.emit(f'fsub double {x}, {part}')}, ptr {place}")
+    g.ret()
+    return f"{f.text()}\n{g.text()}"
+
+
 def _factor(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -> None:
     n, matrix, count = f.word(w, N), f.pointer(w, WORK), f.at(w, N)
     _in_columns(f, size, w, a, A_STEPS, n, matrix, "")
@@ -141,8 +197,8 @@ def _nan_of(f: Function, size: int, w: str, a: str, b: str, y: str, done: str) -
 
 def text(size: int) -> str:
     """The step kernels for elements of one size."""
-    found = []
-    for routine, compute in (("gesv", _solve), ("potrf", _factor)):
+    found = [_on_rows()]
+    for routine, compute in (("gesv", _solve), ("potrf", _factor), ("trtrs", _substitute)):
         f = Function(f"i32 @{_NAMES[routine]}(ptr %ret, ptr %exc, i64 %block)")
         w = f.emit("inttoptr i64 %block to ptr")
         done = f.slot("i64", 0)
