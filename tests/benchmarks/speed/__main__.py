@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import select
 import subprocess
 import sys
@@ -193,34 +194,64 @@ def reasons() -> dict[tuple[str, str], str]:
     return known
 
 
+Groups = dict[str, list[tuple[float, str]]]
+SECTIONS = (
+    ("values", 0, VALUE_BAR, LIGHT_VALUE, "Values above 1.5 times NumPy or SciPy"),
+    ("gradients", 1, SLOPE_BAR, WRITTEN, "Gradients above 4 times the value"),
+)
+
+
+def above(found: list[tuple[Row, Times]], section: str, column: int, bar: float, light: str) -> Groups:
+    """The calls above a bar, by reason."""
+    known, tape = reasons(), cost_of_tape(found)
+    groups: Groups = {}
+    for row, times in found:
+        x = quotients(times)[column]
+        if x is None or x <= bar:
+            continue
+        is_light = is_light_value(times) if section == "values" else is_written(times, tape)
+        why = light if is_light else known.get((section, row.own.split("(")[0]), UNEXPLAINED)
+        groups.setdefault(why, []).append((x, row.own))
+    return groups
+
+
+def listed(title: str, groups: Groups, light: str) -> str:
+    """The text of a section."""
+    counted = sum(len(calls) for why, calls in groups.items() if why != light)
+    parts = [
+        f"### {title}\n\n{counted} calls, and {len(groups.get(light, []))} counted apart.\n\n| why | calls |\n|---|---|"
+    ]
+    for why, calls in sorted(groups.items(), key=lambda item: (item[0] == light, -max(item[1])[0])):
+        shown = ", ".join(
+            f"`{own}` {x:.2g}" if x < 10 else f"`{own}` {x:.0f}" for x, own in sorted(calls)[::-1]
+        )
+        parts.append(f"| {why} | {shown} |")
+    return "\n".join([*parts, ""])
+
+
 def explained(found: list[tuple[Row, Times]]) -> str:
     """The calls above each bar, by reason."""
-    known = reasons()
-    parts = []
-    tape = cost_of_tape(found)
-    for section, column, bar, light, title in (
-        ("values", 0, VALUE_BAR, LIGHT_VALUE, "Values above 1.5 times NumPy or SciPy"),
-        ("gradients", 1, SLOPE_BAR, WRITTEN, "Gradients above 4 times the value"),
-    ):
-        groups: dict[str, list[tuple[float, str]]] = {}
-        for row, times in found:
-            x = quotients(times)[column]
-            if x is None or x <= bar:
-                continue
-            name = row.own.split("(")[0]
-            is_light = is_light_value(times) if section == "values" else is_written(times, tape)
-            why = light if is_light else known.get((section, name), UNEXPLAINED)
-            groups.setdefault(why, []).append((x, row.own))
-        counted = sum(len(calls) for why, calls in groups.items() if why != light)
-        parts.append(
-            f"### {title}\n\n{counted} calls, and {len(groups.get(light, []))} counted apart.\n\n| why | calls |\n|---|---|"
-        )
-        for why, calls in sorted(groups.items(), key=lambda item: (item[0] == light, -max(item[1])[0])):
-            listed = ", ".join(
-                f"`{own}` {x:.2g}" if x < 10 else f"`{own}` {x:.0f}" for x, own in sorted(calls)[::-1]
-            )
-            parts.append(f"| {why} | {listed} |")
-        parts.append("")
+    return "\n".join(
+        listed(title, above(found, section, column, bar, light), light)
+        for section, column, bar, light, title in SECTIONS
+    )
+
+
+def explained_anew(text: str, found: list[tuple[Row, Times]]) -> str:
+    """What `explained` gave, with some rows measured once more."""
+    parts, again = [], {row.own for row, _ in found}
+    for old, (section, column, bar, light, title) in zip(text.split("### ")[1:], SECTIONS, strict=True):
+        groups: Groups = {}
+        for line in old.splitlines():
+            if line.startswith("| ") and not line.startswith("| why |"):
+                why, calls = line[2:-2].split(" | ", 1)
+                kept = [
+                    (float(x), own) for own, x in re.findall(r"`([^`]*)` ([\d.]+)", calls) if own not in again
+                ]
+                groups |= {why: kept} if kept else {}
+        for why, new in above(found, section, column, bar, light).items():
+            groups.setdefault(why, []).extend(new)
+        parts.append(listed(title, groups, light))
     return "\n".join(parts)
 
 
@@ -272,7 +303,7 @@ def write(found: list[tuple[Row, Times]], versions: str, dtype: str) -> None:
 
 
 def replace(found: list[tuple[Row, Times]]) -> None:
-    """Put rows that were measured once more into the table; what the page says above it is left to its next whole run."""
+    """Put rows that were measured once more into the table and the lists; totals are left to the next whole run."""
     new = {f"| `{row.own}` |": line(row, times) for row, times in found}
     head, rest = PAGE.read_text(encoding="utf-8").split(START)
     table, tail = rest.split(END)
@@ -280,6 +311,9 @@ def replace(found: list[tuple[Row, Times]]) -> None:
         next((text for start, text in new.items() if old.startswith(start)), old)
         for old in table.splitlines()
     ]
+    before, rest = head.split(WHY)
+    old, behind = rest.split(WHY_END)
+    head = f"{before}{WHY}\n{explained_anew(old, found)}\n{WHY_END}{behind}"
     PAGE.write_text(f"{head}{START}{chr(10).join(lines)}\n{END}{tail}", encoding="utf-8")
 
 
@@ -294,7 +328,7 @@ def machine() -> str:
 
 def main() -> None:
     asked = argparse.ArgumentParser()
-    asked.add_argument("--only", default="", help="a part of the rows' text")
+    asked.add_argument("--only", default="", help="a part of the rows' text, or several with ; between")
     asked.add_argument("--behind", default="", help="only what stands behind the first row with this part")
     asked.add_argument("--dtype", default="float32")
     asked.add_argument("--tensorflow", default=sys.executable, help="an interpreter that has it")
@@ -326,7 +360,7 @@ def main() -> None:
         if waiting:
             waiting = options.behind not in row.own
             continue
-        if options.only not in row.own:
+        if not any(part in row.own for part in options.only.split(";")):
             continue
         times, why = measured(workers, row, options.turns, options.seconds)
         print(line(row, times), f"{times.get(OWN, 0) * 1e3:.3f} ms", flush=True)
