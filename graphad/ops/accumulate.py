@@ -210,7 +210,6 @@ def added_at(shape: Sequence[int], key: Array | tuple[Any, ...], values: Array, 
     return as_dtype_of(out, values)
 
 
-_ADDED_ROWS = kernels.forms.Indexed("add", 0, 0)
 _BLOCK = 1 << 20
 _WORTH_SCIPY = 1 << 18  # numbers, for which SciPy's sparse matrices are worth their import
 _AT_ONCE = 1024  # numbers, for which NumPy's way takes less time than to choose another
@@ -289,7 +288,8 @@ def _added_to_zeros(into: np.ndarray, number: np.ndarray, rows: np.ndarray) -> b
     for each, both in their order."""
     if into.itemsize not in (4, 8) or into.view(f"u{into.itemsize}").any():
         return False
-    found = by_step(_ADDED_ROWS, (rows, number), into.shape, into.dtype, rows.size)
+    form = kernels.forms.Indexed("add", 0, 0)
+    found = by_step(form, (rows, number), into.shape, into.dtype, rows.size)
     if found is not None:
         into[...] = found
         return True

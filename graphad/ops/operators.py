@@ -311,7 +311,7 @@ def _cast(self: Tensor, dtype: DType) -> Tensor:
 
 
 def _stacked(self: Tensor, others: Sequence[Tensor]) -> Tensor:
-    return bind(lookup("stack")(0), self, *others)
+    return bind(lookup("stack")(0), self, *others)  # type: ignore[no-any-return]
 
 
 def _added_up(self: Tensor, slices: IndexedSlices) -> Tensor:

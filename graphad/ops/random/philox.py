@@ -118,7 +118,7 @@ def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Numbers k / 2^m with k from 0 to 2^m - 1, where m is the precision of the dtype (24 for float32, 53 for float64)."""
     found = _by_step("uniform", key, count, dtype)
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     return _unit(words(key, count, 64 if dtype == np.float64 else 32), dtype)
 
 
@@ -153,7 +153,7 @@ def normal(key: Any, count: int, dtype: Any) -> np.ndarray:
     """Standard normal numbers by the Box-Muller method: two of them from two words."""
     found = _by_step("normal", key, count, dtype)
     if found is not None:
-        return found  # type: ignore[no-any-return]
+        return found
     wide = _wide(dtype)
     radius, angle = _uniform_pairs(key, count, wide)
     _to_polar(radius, angle)
