@@ -13,18 +13,8 @@ from collections.abc import Mapping, Sequence, Set
 from graphad.core.dims import Size, evaluate
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError
-from graphad.kernels.forms import (
-    BROADCAST,
-    CONTIGUOUS,
-    STRIDED,
-    Access,
-    Kernel,
-    Map,
-    Store,
-    block_layout,
-    chunk_rows,
-    workspace_bytes,
-)
+from graphad.kernels.block import block_layout, chunk_rows, workspace_bytes
+from graphad.kernels.forms import BROADCAST, CONTIGUOUS, STRIDED, Access, Kernel, Map, Store
 from graphad.kernels.record import Record
 from graphad.kernels.sites import ZERO, row_strides, same_size
 
@@ -90,7 +80,7 @@ class Loop(Record):
         return [(*walk.along(sizes), walk.itemsize) for walk in layout.walks]
 
     def chunk(self, sizes: Mapping[str, int] | None = None) -> int:
-        """The number that lo and hi must be multiples of; see `forms.chunk_rows`."""
+        """The number that lo and hi must be multiples of; see `chunk_rows`."""
         return chunk_rows(self.kernel, self.numbers(sizes))
 
     def workspace(self, sizes: Mapping[str, int] | None = None) -> int:

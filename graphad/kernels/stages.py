@@ -14,8 +14,9 @@ from collections.abc import Mapping
 
 from graphad.core.dims import Size, evaluate
 from graphad.core.errors import InternalError
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.forms import Kernel
 from graphad.kernels.record import Record, digest_of
 
 OUTSIDE = -1

@@ -17,7 +17,7 @@ from graphad.compiler.pipeline import optimise
 from graphad.compiler.plan.executable import Executable
 from graphad.compiler.units import Partition, describe
 from graphad.core.spec import TensorSpec
-from graphad.kernels.forms import CHUNK
+from graphad.kernels.block import CHUNK
 from graphad.kernels.stages import Nest
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import trace_flat

@@ -14,8 +14,9 @@ from graphad.core.dims import Dim, UndecidedSize, at_most, evaluate, product
 from graphad.core.dtypes import float32, float64, int32
 from graphad.core.errors import InternalError
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop, Operand, collapse
-from graphad.kernels.forms import Access, Kernel, Store, block_layout
+from graphad.kernels.forms import Access, Kernel, Store
 from graphad.kernels.sites import reach, row_strides
 from tests.compiler.cpu.kernel_runner import run_oracle
 

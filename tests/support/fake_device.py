@@ -17,8 +17,9 @@ from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.tensor import Handle
 from graphad.kernels import forms, scalars, stages
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, block_layout
+from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel
 from graphad.kernels.stages import Nest, Stages, bases_of
 
 MISFIT = -3

@@ -45,6 +45,7 @@ from graphad.compiler.source import Source
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
     Accumulated,
@@ -70,7 +71,6 @@ from graphad.kernels.forms import (
     Running,
     Searched,
     Transformed,
-    block_layout,
 )
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 

@@ -22,19 +22,8 @@ from functools import lru_cache
 from graphad.compiler.cpu import functions
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
-from graphad.kernels.forms import (
-    BROADCAST,
-    CHUNK,
-    CONTIGUOUS,
-    IN,
-    SCALAR,
-    STRIDED,
-    TMP,
-    Access,
-    Kernel,
-    Ref,
-    block_layout,
-)
+from graphad.kernels.block import CHUNK, block_layout
+from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, STRIDED, TMP, Access, Kernel, Ref
 
 PACK = 128  # elements of a strided operand that are packed at a time
 BLOCK = 4096  # elements that are summed in the operand's own precision

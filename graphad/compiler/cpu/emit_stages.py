@@ -21,7 +21,8 @@ from functools import lru_cache
 from graphad.compiler.cpu import functions
 from graphad.compiler.cpu.emit import Printer
 from graphad.compiler.source import Source, Text
-from graphad.kernels.forms import CONTIGUOUS, Access, block_layout
+from graphad.kernels.block import block_layout
+from graphad.kernels.forms import CONTIGUOUS, Access
 from graphad.kernels.stages import BLOCK, HI, LO, OUTSIDE, ROWS, WORKSPACE, Stages, bases_of
 
 # A name that is not called; and a memory access: load or store, type, scope, pointer.

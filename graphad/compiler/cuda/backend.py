@@ -28,8 +28,9 @@ from graphad.devices.array import DeviceArray, device_array
 from graphad.devices.library import library
 from graphad.devices.streams import on
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop, Operand, collapse
-from graphad.kernels.forms import Form, Kernel, Map, Reduce, block_layout
+from graphad.kernels.forms import Form, Kernel, Map, Reduce
 from graphad.kernels.stages import Nest, Stages, bases_of
 
 MISFIT = -3

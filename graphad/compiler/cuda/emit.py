@@ -24,7 +24,8 @@ from graphad.compiler import plain
 from graphad.compiler.cuda.shared import WARP, sum_code, threads_of
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
-from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref, block_layout
+from graphad.kernels.block import block_layout
+from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref
 
 WIDE_STATEMENTS = 40  # longer bodies are not memory-bound, and would be compiled several times
 EXCHANGED = frozenset("f32 f64 i32 i64 u32 u64".split())  # what threads of a warp read of each other

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from graphad.compiler.cuda.emit import lanes, takes_parts
 from graphad.compiler.cuda.shared import THREADS, UNASKED, WARP, declared, room, threads_of
 from graphad.kernels import stages
-from graphad.kernels.forms import Kernel, block_layout
+from graphad.kernels.block import block_layout
+from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Nest, Stages, bases_of
 
 TILE = (32, 8)  # of a sum over columns: results side by side, and threads for each result

@@ -20,8 +20,9 @@ from graphad.core.dtypes import as_dtype, bool_
 from graphad.devices.library import address_of, library
 from graphad.devices.streams import on
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Operand, collapse
-from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement, block_layout
+from graphad.kernels.forms import IN, SCALAR, TMP, Map, Statement
 
 CALL, ANSWER = -4, -5  # addresses of what is no kernel, beside those of `captures`
 ARGUMENTS = 10  # words of a call behind the function; C takes as many as it declares

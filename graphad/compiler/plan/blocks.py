@@ -15,7 +15,8 @@ from graphad.compiler.rows import Row
 from graphad.compiler.stack import scale_of
 from graphad.compiler.units import Unit, loop_of
 from graphad.core.dims import product
-from graphad.kernels.forms import STRIDED, block_layout
+from graphad.kernels.block import block_layout
+from graphad.kernels.forms import STRIDED
 
 COUNTED = buffers.ALIGNMENT  # bytes at the start of a workspace, for the count of blocks
 

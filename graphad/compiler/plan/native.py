@@ -10,11 +10,10 @@ import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.compiler import rows
 from graphad.compiler.backend import Expected
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
@@ -22,6 +21,7 @@ from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
 from graphad.compiler.plan.measured import add_patched, cuts, rooms, sizes_of
 from graphad.compiler.plan.nested import append
+from graphad.compiler.plan.outcomes import Asked, blame, failed, fit
 from graphad.compiler.plan.places import ARENA as IN_ARENA
 from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
 from graphad.compiler.plan.schedule import (
@@ -44,10 +44,9 @@ from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
 from graphad.core import arrays, printed
 from graphad.core.dims import evaluate
-from graphad.core.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, UnavailableError
-from graphad.core.frames import note_traced_line
+from graphad.core.errors import InternalError, ResourceExhaustedError, UnavailableError
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, NO_MEMORY, WRITES, Op, explained
+from graphad.core.op import IO, NO_MEMORY, WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.kernels.sites import Site, reach
@@ -55,7 +54,6 @@ from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:
     from graphad.core.dims import Size
-    from graphad.core.dtypes import DType
 
 
 class Bound:
@@ -536,50 +534,6 @@ class Bound:
 
 
 _PLAIN = 0x101  # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED among an array's flags
-
-
-def fit(y: object, shape: tuple[int, ...], dtype: DType) -> Any:
-    """`same` for a result that a native step reads, which needs C order or a NumPy scalar."""
-    same(y, shape, dtype)
-    if shape and (type(y) is not np.ndarray or not y.flags.c_contiguous or not y.flags.aligned):
-        return np.array(y, order="C")
-    return y
-
-
-def failed(status: int, misfits: frozenset[int] = frozenset()) -> None:
-    """Handle a status other than 0: None if it is one of `misfits`, so that the call is made again; else raise an error."""
-    if status in misfits:
-        return
-    if status == rows.WRONG_STEPS:
-        raise InvalidArgumentError(
-            "loop: the limit differs from the number of steps that the loop was made for."
-        )
-    if status == rows.TOO_LONG:
-        raise InvalidArgumentError(
-            "loop: it would run more steps than the stacks that it iterates over have slices."
-        )
-    raise InternalError(f"plan: a native step returned status {status}")
-
-
-class Asked(NamedTuple):
-    """A host step for error messages: its op, the expression of its inputs, its traced line."""
-
-    op: Op
-    inputs: str
-    line: str | None
-
-
-def blame(
-    error: Exception, hosts: Sequence[Asked], at: int, names: dict[str, Any], known: dict[str, Any]
-) -> Exception:
-    """The error of a host step, with the same message as in every tier and its traced line."""
-    known.pop("error", None)  # a frame may keep these variables, and the error's traceback that frame
-    if at < 0:
-        return error
-    op, inputs, line = hosts[at]
-    error = explained(error, op, eval(inputs, names, known))
-    note_traced_line(error, line)
-    return error
 
 
 @functools.lru_cache(maxsize=2048)

@@ -56,8 +56,9 @@ from graphad.core.ieee import unreported
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels import stages
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
-from graphad.kernels.forms import block_layout, scalar_word
+from graphad.kernels.forms import scalar_word
 from graphad.kernels.sites import Site, reach
 from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes

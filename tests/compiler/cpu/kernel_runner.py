@@ -13,6 +13,7 @@ from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import emit
 from graphad.core.dtypes import DType
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
 
 SCRATCH = (ctypes.c_int64 * 2)()
@@ -34,7 +35,7 @@ def run_native(
 ) -> None:
     """Fill the outputs; with `ranges`, in pieces."""
     kernel = loop.kernel
-    layout = forms.block_layout(kernel)
+    layout = block_layout(kernel)
     patterns = [forms.scalar_word(value, dtype) for value, dtype in zip(scalars, kernel.scalars)]
     block = np.array(loop.words(scalars=patterns), np.int64)
     for word, array in zip((*layout.inputs, *layout.outputs), (*inputs, *outputs)):
@@ -56,7 +57,7 @@ def run_oracle(
 ) -> None:
     """The same by Python; arrays are flat buffers."""
     kernel = loop.kernel
-    layout = forms.block_layout(kernel)
+    layout = block_layout(kernel)
     block: list[Any] = list(loop.words(scalars=[0] * len(kernel.scalars)))
     for word, array in zip((*layout.inputs, *layout.outputs), (*inputs, *outputs)):
         block[word] = array.reshape(-1)

@@ -25,6 +25,7 @@ from graphad.compiler.service import CompileService
 from graphad.compiler.source import CompileError
 from graphad.core.dtypes import float32, float64
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import collapse
 from tests.compiler.cpu.kernel_runner import call
 
@@ -242,7 +243,7 @@ def test_library_functions_are_inlined(monkeypatch: pytest.MonkeyPatch) -> None:
         address = load.Registry().load("cbrt", compile_source(source.text))
         assert address is not None
         x, found = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
-        layout = forms.block_layout(kernel)
+        layout = block_layout(kernel)
         block = np.zeros(layout.count, np.int64)
         block[[layout.inputs[0], layout.outputs[0]]] = x.ctypes.data, found.ctypes.data
         block[[layout.hi, layout.extents[0]]] = 5

@@ -120,7 +120,7 @@ from graphad.kernels import forms
 from graphad.kernels.collapse import Operand, collapse
 
 def launch(loop, inputs, outputs, threads, blocks=1, scalars=()):
-    layout = forms.block_layout(loop.kernel)
+    layout = block_layout(loop.kernel)
     words = list(loop.words(scalars=[0] * len(loop.kernel.scalars)))
     shape = geometry.shape_of(loop.kernel, words, {})
     for word, array in zip((*layout.inputs, *layout.outputs), (*inputs, *outputs)):
