@@ -31,6 +31,8 @@ from graphad.ops.array.create import zeros_like
 
 if TYPE_CHECKING:
     from graphad.gradient.unconnected import UnconnectedGradients
+else:
+    UnconnectedGradients = str  # for `typing.get_type_hints`: programs that do not name the enum do not make it
 
 _dtype_warnings = 5
 

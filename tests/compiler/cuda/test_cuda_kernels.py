@@ -117,6 +117,7 @@ import numpy as np
 from graphad.compiler.cuda import geometry, simulate
 from graphad.core.dtypes import float16, float32, int32
 from graphad.kernels import forms
+from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Operand, collapse
 
 def launch(loop, inputs, outputs, threads, blocks=1, scalars=()):
