@@ -174,6 +174,9 @@ class Op(metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
+    pulls_alone: ClassVar[bool] = (
+        True  # by its `vjp` or `quick_vjp`: it has none of structured, masks, pull_into
+    )
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -430,7 +433,9 @@ def define(cls: O) -> O:
         if not str(kind).startswith("ClassVar")
     }
     made: Any = cls
-    made.infer = checking(made.infer)
+    infer = checking(made.infer)
+    if infer is not made.infer:
+        made.infer = infer
     if declared or cls.declared:
         made.declared = {**cls.declared, **declared}
         made.defaults = {**cls.defaults, **{name: own[name] for name in declared if name in own}}
@@ -441,6 +446,9 @@ def define(cls: O) -> O:
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
     made.gradless = getattr(made.vjp, "reason", None)
+    pulls_alone = not (made.structured or made.masks or made.pull_into is not None)
+    if made.pulls_alone is not pulls_alone:
+        made.pulls_alone = pulls_alone
     register(made)
     return made  # type: ignore[no-any-return]
 
