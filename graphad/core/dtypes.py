@@ -31,11 +31,24 @@ class DType:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
+      is_floating, is_complex, is_integer, is_unsigned, is_bool: Of which kind it is; unsigned integers are integers.
+      is_differentiable: Whether values of this dtype can carry a gradient.
     Raises: Nothing; programs use the existing ones, such as `float32`. Such a one, called with a number, an array or a tensor,
       gives a Tensor of its dtype: `tf.float32([1, 2])`.
     """
 
-    __slots__ = ("_numpy", "itemsize", "kind", "name")
+    __slots__ = (
+        "_numpy",
+        "is_bool",
+        "is_complex",
+        "is_differentiable",
+        "is_floating",
+        "is_integer",
+        "is_unsigned",
+        "itemsize",
+        "kind",
+        "name",
+    )
     _numpy: np.dtype[Any] | None
 
     def __init__(self, name: str, kind: str, itemsize: int, numpy: np.dtype[Any] | None) -> None:
@@ -43,6 +56,10 @@ class DType:
         self.kind = kind
         self.itemsize = itemsize
         self._numpy = numpy
+        # Attributes and no properties, since every op asks.
+        self.is_floating, self.is_complex = kind == FLOAT, kind == COMPLEX
+        self.is_integer, self.is_unsigned = kind in (SIGNED, UNSIGNED), kind == UNSIGNED
+        self.is_bool, self.is_differentiable = kind == BOOL, kind in (FLOAT, COMPLEX)
 
     if TYPE_CHECKING:
 
@@ -70,31 +87,6 @@ class DType:
     def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type of the elements."""
         return self.numpy.type
-
-    @property
-    def is_floating(self) -> bool:
-        return self.kind == FLOAT
-
-    @property
-    def is_complex(self) -> bool:
-        return self.kind == COMPLEX
-
-    @property
-    def is_integer(self) -> bool:
-        return self.kind == SIGNED or self.kind == UNSIGNED
-
-    @property
-    def is_unsigned(self) -> bool:
-        return self.kind == UNSIGNED
-
-    @property
-    def is_bool(self) -> bool:
-        return self.kind == BOOL
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether values of this dtype can carry a gradient."""
-        return self.kind == FLOAT or self.kind == COMPLEX
 
     @property
     def base_dtype(self) -> DType:

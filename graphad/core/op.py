@@ -175,6 +175,7 @@ class Op(FindsSizes, metaclass=OpType):
     quick: ClassVar[Any] = None
     quick_vjp: ClassVar[Any] = None
     pull_into: ClassVar[Any] = None
+    pulls_alone: ClassVar[bool] = True  # not structured, without masks and pull_into; `define` tells
     touching: ClassVar[Any] = None
     multiple: ClassVar[bool] = False
     keeps: ClassVar[tuple[Any, Any]] = (True, False)
@@ -418,11 +419,8 @@ def define(cls: O) -> O:
         if getattr(cls, rule) is getattr(Op, rule):
             raise InternalError(f"define: op class {cls.__name__} has no {rule} rule.")
     own = cls.__dict__
-    declared = {
-        name: kind
-        for name, kind in own.get("__annotations__", {}).items()
-        if not str(kind).startswith("ClassVar")
-    }
+    said = own.get("__annotations__", {})
+    declared = {name: kind for name, kind in said.items() if not str(kind).startswith("ClassVar")}
     made: Any = cls
     made.infer = checking(made.infer)
     if declared or cls.declared:
@@ -435,6 +433,7 @@ def define(cls: O) -> O:
     made._exactly = None
     made._quickly = Memo(made.name, 0 if made.structured or made.transient else _HELD)
     made.gradless = getattr(made.vjp, "reason", None)
+    made.pulls_alone = not (made.structured or made.masks or made.pull_into is not None)
     register(made)
     return made  # type: ignore[no-any-return]
 

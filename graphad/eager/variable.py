@@ -9,9 +9,11 @@ from __future__ import annotations
 import enum
 import importlib
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
@@ -269,7 +271,9 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         level = busy()
         if level is None:
             return EagerTensor(self.data)
-        if type(level) is EagerLevel and current() is level:
+        if type(level) is EagerLevel and (
+            (level.owner == get_ident() and "asyncio" not in sys.modules) or current() is level
+        ):
             value = EagerTensor(self.data)
             for recorder in level.recorders:
                 recorder.read(self, value)

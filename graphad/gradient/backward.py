@@ -31,6 +31,8 @@ from graphad.ops.math.select import SELECT
 from graphad.ops.rules import scalar_like
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from graphad.core.annotations import Cotangent, Cotangents, Transforms, Value
     from graphad.core.dtypes import DType
     from graphad.core.tensor import Mark, Tensor
@@ -189,8 +191,8 @@ def backward(
         alone: EagerTensor | None = None  # the only cotangent, where rules on arrays may take it
         if len(out_marks) == 1:
             mark = out_marks[0]
-            bar = None if mark is None else bars.pop(mark, None)
-            if mark is None or bar is None:
+            bar = bars.pop(mark, None)
+            if bar is None:
                 continue
             if own:
                 own.discard(mark)
@@ -198,9 +200,12 @@ def backward(
                 bars[mark] = bar
             elif not (all_on_path or mark in on_path):
                 continue
+            y_bars: tuple[Any, ...]
             if is_free and type(bar) is EagerTensor:
                 alone = bar
-            y_bars: tuple[Any, ...] = (bar if alone is not None or op.loads else dense(bar),)
+                y_bars = (bar,)
+            else:
+                y_bars = (bar if op.loads else dense(bar),)
         else:
             if not (all_on_path or any(mark is not None and mark in on_path for mark in out_marks)):
                 continue
@@ -209,10 +214,13 @@ def backward(
                 continue
         if not all_on_path:
             marks = [mark if mark in on_path else None for mark in marks]
-        context.op, context.inputs, context.outputs, context._marks = op, inputs, outputs, marks
+        context.op = op
+        context.inputs = inputs
+        context.outputs = outputs
+        context._marks = marks
         context.is_free = alone is not None
-        by_rule = not (masked or op.structured or op.masks or op.pull_into is not None)
         has_masked = False
+        by_rule = op.pulls_alone and not masked
         if not by_rule:
             context.is_masked = False
             if masked:
@@ -230,11 +238,14 @@ def backward(
                             masked.add(first)
                         continue
         try:
-            x_bars: Cotangents | None = None
-            if alone is not None and op.quick_vjp is not None:
-                x_bars = _quick_bars(context, alone)
-            if x_bars is None:
+            x_bars: Cotangents | None
+            if alone is None:
                 x_bars = op.vjp(context, *y_bars)
+            else:
+                quick = op.quick_vjp
+                x_bars = None if quick is None else _quick_bars(quick, context, alone)
+                if x_bars is None:
+                    x_bars = op.vjp(context, alone)
         except Exception as error:  # raised again with the name of the op
             error = named(error, op)
             raise error
@@ -242,15 +253,14 @@ def backward(
             x_bars = _after_masks(context, has_masked, marks, y_bars, x_bars, masked)
         for mark, x_bar in zip(marks, x_bars, strict=True):
             if x_bar is not None and mark is not None:
-                before = bars.get(mark)
-                if before is None:
-                    bars[mark] = x_bar
-                    if by_rule:
-                        continue
+                if mark in bars:
+                    bars[mark] = add_bars(bars[mark], x_bar)
+                    if is_free:
+                        own.add(mark)
                 else:
-                    bars[mark] = add_bars(before, x_bar)
-                if is_free and (before is not None or op.pull_into is not None):
-                    own.add(mark)
+                    bars[mark] = x_bar
+                    if not by_rule and is_free and op.pull_into is not None:
+                        own.add(mark)
     return bars
 
 
@@ -260,10 +270,10 @@ def _bars_of_outputs(bars: Bars, marks: Marks, wanted: Set[Mark]) -> tuple[Tenso
     return tuple(found)
 
 
-def _quick_bars(context: Context, bar: EagerTensor) -> Cotangents | None:
+def _quick_bars(quick: Callable[..., Any], context: Context, bar: EagerTensor) -> Cotangents | None:
     """The cotangents of the inputs by the rule on arrays; None where only the other rule answers."""
     try:
-        x_bars: Cotangents | None = context.op.quick_vjp(context, bar.data)
+        x_bars: Cotangents | None = quick(context, bar.data)
     except SHORT_WAY_ENDS:
         return None
     if context.is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):

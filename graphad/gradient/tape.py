@@ -21,6 +21,7 @@ from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.eager.variable import Variable
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.notes import Notes, Past, without_values
 from graphad.gradient.ones import FEW, apart, ones_for
@@ -35,6 +36,7 @@ else:
     UnconnectedGradients = str  # for `typing.get_type_hints`: programs that do not name the enum do not make it
 
 _dtype_warnings = 5
+_USUAL = frozenset((EagerTensor, Variable))
 
 K = TypeVar("K")
 S = TypeVar("S", bound=Tensor | Handle)
@@ -254,10 +256,11 @@ class GradientTape(Recorder):
         targets = [target] if type(target) is EagerTensor else flatten_records(target)[0]
         given, rebuild = flatten_records(sources)
         wanted, are_sparse = given, False
-        for x in (*targets, *given):
-            if not isinstance(x, VALUES):
-                targets, wanted, are_sparse = _differentiated(targets, given)
-                break
+        if not {*map(type, targets), *map(type, given)} <= _USUAL:
+            for x in (*targets, *given):
+                if not isinstance(x, VALUES):
+                    targets, wanted, are_sparse = _differentiated(targets, given)
+                    break
         upstream = [None] * len(targets) if output_gradients is None else _upstream(targets, output_gradients)
         level = self._level
         if level is not None:
@@ -288,13 +291,14 @@ class GradientTape(Recorder):
                 self._resume(level)
             raise
         copies: dict[int, EagerTensor] = {}
-        results = [bars.get(mark) for mark in marks]
+        results = list(map(bars.get, marks))
         are_all = True
         for k, bar in enumerate(results):
-            if bar is None:
+            if type(bar) is EagerTensor:
+                if bar.data.size > FEW:
+                    results[k] = apart(bar, copies)
+            elif bar is None:
                 are_all = False
-            elif type(bar) is EagerTensor and bar.data.size > FEW:
-                results[k] = apart(bar, copies)
         past = None
         if not are_all:
             from graphad.gradient.explain_none import warn_of_unconnected  # which few programs need

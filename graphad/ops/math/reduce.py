@@ -467,12 +467,15 @@ def _reduction(
     op_class: type[Reduction], first: str, kinds: str, last: str, *, example: str
 ) -> ReductionFunction:
     dtypes, lifted = quick_dtypes(op_class.kinds), lift_of(op_class.kinds)
-    over_all = op_class(None, False)
+    over_all: Reduction | None = None  # made when it is first used
 
     def quick(x: EagerTensor, axis: AxisLike, keepdims: bool) -> Tensor | None:
+        nonlocal over_all
         data = x.data
         if data.dtype in dtypes:
             if axis is None and not keepdims:
+                if over_all is None:
+                    over_all = op_class(None, False)
                 return EagerTensor(over_all.eval(data))
             if type(axis) is int and -data.ndim <= axis < data.ndim:
                 y = op_class((axis % data.ndim,), bool(keepdims)).eval(data)
@@ -491,7 +494,7 @@ def _reduction(
         input_tensor: TensorLike, axis: AxisLike = None, keepdims: bool = False, name: str | None = None
     ) -> Tensor:
         if type(input_tensor) is EagerTensor and axis is None and not keepdims and input_tensor.data.shape:
-            return bind(over_all, input_tensor)
+            return bind(over_all or op_class(None, False), input_tensor)
         return _reduce(op_class, lifted(input_tensor), axis, keepdims)
 
     returns = f"Returns: Tensor without these axes, with the dtype of the input{last}.\n"

@@ -10,11 +10,11 @@ import numpy as np
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.registry import lookup
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, RECIPROCAL, SIGN, SQUARE, SUB
 from graphad.ops.math.complexes import conjugate, imag, real
-from graphad.ops.math.digits import COPYSIGN
 from graphad.ops.math.exponential import ONE, over, times
 from graphad.ops.math.power import SQRT
 from graphad.ops.overwrite import overwrite
@@ -250,6 +250,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """
     x = lift(input)
     if x.dtype.is_floating:  # a step, flat on both of its sides, of the sign, which zeros have too
-        side = bind(MUL, bind(COPYSIGN, scalar_like(1.0, x), x), bind(ABS, bind(SIGN, x)))
+        copysign = lookup("copysign")()  # by name: few programs need its module
+        side = bind(MUL, bind(copysign, scalar_like(1.0, x), x), bind(ABS, bind(SIGN, x)))
         return bind(ATAN2, imag(x), side)
     return bind(ATAN2, imag(x), real(x))
