@@ -176,9 +176,7 @@ class Ordered(Record):
 
 
 class Searched(Record):
-    """Insertion positions of the second operand's rows in those of the first, which are sorted: before equal elements, or behind
-    them (`right`). dtype: That of the positions.
-    """
+    """Positions, of `dtype`, of the second operand's rows in the sorted ones of the first; behind equal elements if `right`."""
 
     right: bool
     dtype: DType
@@ -195,10 +193,8 @@ class Rolled(Record):
 
 
 class Drawn(Record):
-    """Random numbers, drawn with the keys [..., 2] that are the first operand; the others are scalar limits.
-
-    kind: "bits", "integers", "normal" or "uniform", as in `ops/random/philox.py`. dtype: That of the numbers.
-    """
+    """Random numbers of `dtype`, drawn with the keys [..., 2] that are the first operand; the others are scalar limits. kind:
+    "bits", "integers", "normal" or "uniform", as in `ops/random/philox.py`."""
 
     kind: str
     dtype: DType
@@ -266,8 +262,7 @@ class Multiplied(Record):
 
 
 class Transformed(Record):
-    """A Fourier transform along the last `rank` axes, as the op of that name says (`ops/signal/fourier.py`): "fft", "rfft" or
-    "irfft"."""
+    """A Fourier transform along the last `rank` axes, as the op "fft", "rfft" or "irfft" says (`ops/signal/fourier.py`)."""
 
     way: str
     rank: int
