@@ -32,7 +32,10 @@ BATCH_COUNT, STRIDED_BATCH_OFFSET = 5, 6
 MAX_WORKSPACE_BYTES, MIN_ALIGNMENT_BYTES = 1, (5, 6, 7, 8)
 COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
 R_32F, R_64F = 0, 1
-NOT_SUPPORTED, INVALID_VALUE = 15, 7  # of which the second is also said of what is larger than the library takes
+NOT_SUPPORTED, INVALID_VALUE = (
+    15,
+    7,
+)  # of which the second is also said of what is larger than the library takes
 
 
 def words_of(dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> list[int] | None:
@@ -169,7 +172,9 @@ def _algorithms(index: int, words: tuple[int, ...], matmul: int) -> Sequence[Any
                 name = "cublasLtMatmulAlgoGetHeuristic"
                 asked = handle, product.place, a, b, c, c, preference.place, 1
                 status = _function(name, address_of(name))(*asked, ctypes.byref(result), ctypes.byref(count))
-                if status in (NOT_SUPPORTED, INVALID_VALUE) or (not status and (count.value < 1 or result.state)):
+                if status in (NOT_SUPPORTED, INVALID_VALUE) or (
+                    not status and (count.value < 1 or result.state)
+                ):
                     return None
                 if status:
                     library().cuda.cublas.check_status(status)
