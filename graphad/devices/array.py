@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.dtypes import bfloat16
 from graphad.core.logs import get_logger
 from graphad.core.owners import is_alone
 from graphad.devices import places
@@ -58,10 +59,19 @@ runs_on_host: dict[str, int] = {}
 def device_array(data: object, index: int) -> DeviceArray:
     """A NumPy value as an array of a device. Raises: TypeError: the device knows no such dtype."""
     array = np.asarray(data, order="C")  # as kernels read it; the device's library keeps another order
-    if array.dtype.kind not in "biufc":
-        raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
     with on(index):
-        return DeviceArray(library().asarray(array), index)
+        try:
+            held = library().asarray(array) if _is_known(array.dtype) else None
+        except ValueError:  # CuPy's, where it is older than the dtype
+            held = None
+        if held is None:
+            raise TypeError(f"there are no arrays of dtype {array.dtype} on 'cuda:{index}'")
+        return DeviceArray(held, index)
+
+
+def _is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether the device's library has arrays of a dtype; bfloat16 is one of NumPy's without a kind of its own."""
+    return dtype.kind in "biufc" or dtype == bfloat16.numpy
 
 
 def noted(name: str) -> None:
@@ -485,7 +495,7 @@ def _read(x: Any) -> Any:
 
 
 def _placed(y: Any, index: int) -> Any:
-    if isinstance(y, np.ndarray | np.generic) and y.dtype.kind in "biufc":
+    if isinstance(y, np.ndarray | np.generic) and _is_known(y.dtype):
         return device_array(y, index)
     return type(y)(_placed(item, index) for item in y) if type(y) in (list, tuple) else y
 

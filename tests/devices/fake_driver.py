@@ -348,7 +348,7 @@ def _made(name: str) -> Any:
     if name in NAMES:
         return _numpy(name)
     head, _, rest = name.partition("_")
-    if head in ("ld", "st", "ld2", "ld4", "st2", "st4", "bits") or name in ("round_f16", "round_bf16"):
+    if head in ("ld", "st", "ld2", "ld4", "st2", "st4", "bits") or head == "narrowed":
         dtype = _numpy(rest)
         size = dtype.itemsize
         if head == "ld":
@@ -361,7 +361,7 @@ def _made(name: str) -> Any:
             return store
         if head == "bits":
             return lambda word: np.array([word], np.int64).view(np.uint8)[:size].view(dtype)[0]
-        if head == "round":
+        if head == "narrowed":
             return lambda x: np.asarray(x).astype(dtype)[()]
         many = int(head[-1])
         if head[:2] == "ld":

@@ -24,6 +24,10 @@ def _data() -> tuple[Any, Any]:
     return numbers.normal(size=(16, 4)).astype(np.float32), numbers.normal(size=(16, 1)).astype(np.float32)
 
 
+def _of_old_cupy(x: Any) -> Any:
+    raise ValueError(f"Unsupported dtype {x.dtype}")
+
+
 class Net(tf.Module):
     """Two layers."""
 
@@ -327,8 +331,12 @@ def test_what_python_and_numpy_get() -> None:
     np.testing.assert_array_equal(np.asarray(x), [1.5, 2.5])
     assert copy.copy(x) is x and pickle.loads(pickle.dumps(x)).location == "cuda:0"
     assert "<" in x._repr_html_()
-    with tf.device("cuda"), pytest.raises(ValueError, match="bfloat16"):
-        tf.constant([1.0], tf.bfloat16)
+    lib = library()
+    with tf.device("cuda"):
+        assert tf.constant([1.0], tf.bfloat16).numpy() == 1.0
+        with pytest.raises(ValueError, match="bfloat16"), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lib, "asarray", _of_old_cupy)
+            tf.constant([1.0], tf.bfloat16)
 
 
 def test_the_default_device() -> None:
@@ -529,3 +537,25 @@ def test_a_device_without_memory_is_told_at_the_op_and_at_the_copy(monkeypatch: 
             with pytest.raises(tf.errors.ResourceExhaustedError, match=words):
                 use()
     np.testing.assert_array_equal(f(x).numpy(), want)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_numbers_of_two_bytes_are_computed_in_plans_as_on_the_cpu(dtype: Any) -> None:
+    """`round` among them, whose name is not that of the rounding to the dtype."""
+
+    def f(x: Any, w: Any) -> Any:
+        y = tf.tanh(x @ w) * 2.5 + tf.cast(0.1, dtype)
+        return tf.round(x * 3.0), y, tf.reduce_sum(y, 0), tf.nn.softmax(y), tf.floor(y)
+
+    numbers = np.random.default_rng(4)
+    given = [tf.cast(numbers.normal(size=shape), dtype) for shape in ((5, 4), (4, 3))]
+    want = f(*given)
+    for run in (f, tf.function(f, jit_compile=True)):
+        with tf.device("cuda"):
+            found = run(*[tf.constant(x) for x in given])
+        for y, z in zip(found, want, strict=True):
+            assert y.location == "cuda:0" and y.dtype == dtype
+            np.testing.assert_allclose(
+                tf.cast(y, tf.float32).numpy(), tf.cast(z, tf.float32).numpy(), rtol=0.02, atol=0.02
+            )
+    np.testing.assert_array_equal(found[0].numpy(), want[0].numpy())

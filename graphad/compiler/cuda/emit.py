@@ -290,7 +290,7 @@ class Printer:
             return f"{fn}_{code}({', '.join(names)})"
         wide = "f64" if code == "f64" else "f32"
         value = COMPOSED.get(fn, fn + "_{c}(" + ", ".join(names) + ")").format(names[0], c=wide)
-        return value if wide == code else f"round_{code}({value})"
+        return value if wide == code else f"narrowed_{code}({value})"
 
     def name(self, ref: Ref) -> str:
         kind = {IN: "x", TMP: "v", SCALAR: "c"}[ref[0]]

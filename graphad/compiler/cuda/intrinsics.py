@@ -76,7 +76,7 @@ def _make(name: str, places: str) -> Any:
         return _define("", ("ptr", "index", rest), lambda b, p, i, v: _store(b, rest, p, i, v))
     if head == "bits":
         return _define(rest, ("index",), lambda b, word: _bits(b, rest, word))
-    if head == "round" and rest in ("f16", "bf16"):
+    if head == "narrowed":
         return _define(rest, (rest,), lambda b, x: lowering.round_to(b, rest, x))
     if (head in _DEVICE or head in LIBRARY) and rest in lowering.FLOATS:
         return getattr(libdevice, _DEVICE.get(head, head) + ("" if rest == "f64" else "f"))

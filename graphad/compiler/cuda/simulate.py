@@ -45,7 +45,7 @@ def _meaning(name: str) -> Any:
         return lambda value: value
     if head == "further":
         return _further
-    if head == "round" and rest in ("f16", "bf16"):
+    if head == "narrowed":
         return lambda x: np.asarray(x).astype(as_dtype(NAMES[rest]).numpy)[()]
     if head in ("ld2", "ld4"):
         return lambda pointer, index: tuple(pointer[index : index + int(head[-1])])

@@ -447,11 +447,9 @@ class Bound:
             given = self.partition.sites.get(value)
             if given is not None and given.root != site.root:  # a view, of which a copy is assigned
                 value = site.root
-            expression = self._value(value, site)
-            if not self.backend.is_host:
-                self._names["where"] = arrays.where
-                expression = f"where(v{handle}.data, {expression})"
-            lines = [f"v{handle}.data = {expression}"]
+            expression, self._names["where"] = self._value(value, site), arrays.where
+            placed = expression if self.backend.is_host else f"where(v{handle}.data, {expression})"
+            lines = [f"v{handle}.data = {placed}"]
             if not self._is_guarded:
                 self._names["guard_of"] = guard_of
                 lines = [f"with guard_of(v{handle}):", *[f"    {line}" for line in lines]]

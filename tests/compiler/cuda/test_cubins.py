@@ -174,17 +174,16 @@ def test_more_reductions_than_a_warp_has_room_for_are_refused() -> None:
     assert "200 reductions wants more shared memory" in str(Cuda(0).why_not(many_sums(200, (1,))))
 
 
-@needs_numba_cuda
-def test_four_neighbours_are_one_load_and_one_store() -> None:
+def ptx_of(fn: str, *dtypes: Any) -> str:
+    """The device's assembly text of a function over rows of 64 elements."""
     from numba import cuda
     from numba.cuda import types
 
     from graphad.compiler.cuda import intrinsics
-    from graphad.core.dtypes import float32
     from graphad.kernels import forms
     from graphad.kernels.collapse import collapse
 
-    kernel = collapse(forms.call("add", [float32] * 2), (64,), [(64,), (64,)]).kernel
+    kernel = collapse(forms.call(fn, [*dtypes]), (64,), [(64,)] * len(dtypes)).kernel
     compile_source(build.text_of(kernel).text)  # numba-cuda takes numba.cuda's place
     scope: dict[str, Any] = {}
     exec(build.text_of(kernel).text, scope)
@@ -194,7 +193,24 @@ def test_four_neighbours_are_one_load_and_one_store() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text, _ = cuda.compile(function, signature, device=False, abi="numba", cc=(9, 0), output="ptx")
+    return str(text)
+
+
+@needs_numba_cuda
+def test_four_neighbours_are_one_load_and_one_store() -> None:
+    from graphad.core.dtypes import float32
+
+    text = ptx_of("add", float32, float32)
     assert text.count("ld.v4.f32") >= 2 and text.count("st.v4.f32") >= 1
+
+
+@needs_numba_cuda
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_numbers_of_every_size_are_rounded_to_whole_ones(name: str) -> None:
+    """Of two bytes they were only rounded to what two bytes hold: both had one name in the text."""
+    from graphad.core.dtypes import as_dtype
+
+    assert "cvt.rni" in ptx_of("round", as_dtype(name))
 
 
 @needs_numba_cuda
