@@ -443,3 +443,13 @@ def test_random_functions_of_tensorflow_1_take_their_arguments_in_its_order() ->
         == [1, 4]
     )
     assert older.normal is tf.random.normal
+
+
+def test_the_optimizers_are_there_under_the_names_before_tensorflow_2_11():
+    assert tf.optimizers.legacy.Adam is tf.keras.optimizers.legacy.Adam is tf.keras.optimizers.Adam
+
+
+@pytest.mark.parametrize("name", ["dynamic_rnn", "static_rnn", "bidirectional_dynamic_rnn"])
+def test_what_runs_a_cell_names_the_loop_that_does(name):
+    with pytest.raises(AttributeError, match=rf"compat\.v1\.nn\.{name}: .*a cell.* in a loop over tf\.range"):
+        getattr(tf.compat.v1.nn, name)

@@ -49,6 +49,8 @@ _SUBJECTS = {
     "it concerns how TensorFlow was built": "security sysconfig tools xla",
     "write the cell of a recurrent network as a module":
         "RNNCellDeviceWrapper RNNCellDropoutWrapper RNNCellResidualWrapper",
+    "call a cell, keras.layers.LSTMCell or a module of your own, in a loop over tf.range, and write into a TensorArray":
+        "dynamic_rnn static_rnn raw_rnn bidirectional_dynamic_rnn static_bidirectional_rnn static_state_saving_rnn",
     "use device and config.set_default_device to place ops": "get_log_device_placement set_log_device_placement",
     "integers below 8 bits and floats of 8 bits or fewer are left out":
         "float4_e2m1fn float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz int2 int4 uint2 uint4",

@@ -43,7 +43,8 @@ class SparseArray:
         return [self.indices, self.values, np.array(self.shape, np.int64)]
 
     def tensor(self) -> SparseTensor:
-        return SparseTensor.made([lift(part) for part in self.parts()], self.shape)  # type: ignore[no-any-return]
+        indices, values, sizes = [lift(part) for part in self.parts()]
+        return SparseTensor.of(indices, values, sizes, self.shape)
 
     def spec(self) -> SparseTensorSpec:
         return SparseTensorSpec(self.shape, self.dtype)

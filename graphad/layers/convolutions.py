@@ -151,6 +151,12 @@ class _Forward(_Convolution):
         convolve: Any = (nn.conv1d, nn.conv2d, nn.conv3d)[self._rank - 1]
         strides, dilations = self._for_axes(self.strides), self._for_axes(self.dilation_rate)
         y = convolve(inputs, self.kernel, strides, padding, self._graphad_layout, dilations)
+        if inputs.ndim and any(y.shape[k] == 0 != size for k, size in enumerate(inputs.shape)):
+            raise InvalidArgumentError(
+                f"{self.name}: Computed output size would be zero or negative: the input has shape {inputs.shape}, the kernel "
+                f"{self.kernel.shape} with dilation_rate={tuple(self.dilation_rate)} and padding={self.padding!r} does not fit "
+                "into it; give a larger input or padding='same'."
+            )
         return self._ended(y)
 
     def _for_axes(self, steps: Sequence[int]) -> list[int]:

@@ -1,5 +1,6 @@
 """Optimizers: rules that turn gradients into updates of variables."""
 
+from graphad.optimizers import legacy as legacy
 from graphad.optimizers import schedules as schedules
 from graphad.optimizers.adafactor import Adafactor as Adafactor
 from graphad.optimizers.adam import Adam as Adam

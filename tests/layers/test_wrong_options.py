@@ -83,3 +83,15 @@ def test_errors_of_a_users_own_class_stay_as_they_are() -> None:
     with pytest.raises(IndexError) as caught:
         Own(3)
     assert type(caught.value) is IndexError
+
+
+def test_a_kernel_that_does_not_fit_into_the_input_is_refused():
+    layer = tf.keras.layers.Conv2D(3, 3)
+    for run in (layer, tf.function(layer)):
+        with pytest.raises(
+            ValueError, match=r"Computed output size would be zero or negative: .*\(1, 2, 2, 1\)"
+        ):
+            run(tf.ones([1, 2, 2, 1]))
+    assert layer(tf.ones([0, 4, 4, 1])).shape == [0, 2, 2, 3]
+    of_any = tf.function(layer, input_signature=[tf.TensorSpec(None)])
+    assert of_any(tf.ones([1, 4, 4, 1])).shape == [1, 2, 2, 3]
