@@ -1,4 +1,4 @@
-"""Designs that a loss finds: where material goes, colours along rays, weights from the batches of a function's own arguments."""
+"""Designs that a loss finds: where material goes, weights from the batches of a function's own arguments."""
 
 import numpy as np
 
@@ -37,66 +37,6 @@ def material(tf, function):
         design.z.assign_sub(0.3 * slope / tf.norm(slope))
         path.append(loss)
     return {"path": path, "density": design(), "slope": slope}
-
-
-def fine_rays(tf, function):
-    """Colours along rays through a field, and finer samples where the coarse ones found most."""
-    r = np.random.RandomState(7)
-    first = tf.Variable(r.randn(15, 16) * 0.3, dtype=tf.float32)
-    last = tf.Variable(r.randn(16, 4) * 0.3, dtype=tf.float32)
-    wanted = tf.constant(r.rand(4, 5, 3), tf.float32)
-    turned = np.linalg.qr(r.randn(3, 3))[0]
-    camera = tf.constant(np.concatenate([turned, r.randn(3, 1)], 1), tf.float32)
-
-    def waves(x):
-        return tf.concat([x, *[f(2.0**k * x) for k in range(2) for f in (tf.sin, tf.cos)]], -1)
-
-    def rays():
-        i, j = tf.meshgrid(tf.range(5, dtype=tf.float32), tf.range(4, dtype=tf.float32), indexing="xy")
-        directions = tf.stack([(i - 2.5) / 4, -(j - 2.0) / 4, -tf.ones_like(i)], -1)
-        directions = tf.reduce_sum(directions[..., np.newaxis, :] * camera[:3, :3], -1)
-        return tf.broadcast_to(camera[:3, -1], tf.shape(directions)), directions
-
-    def seen(start, direction, depths):
-        points = start[..., None, :] + direction[..., None, :] * depths[..., :, None]
-        raw = tf.nn.relu(tf.reshape(waves(tf.reshape(points, [-1, 3])), [-1, 15]) @ first) @ last
-        raw = tf.reshape(raw, [*points.shape[:-1], 4])
-        gaps = depths[..., 1:] - depths[..., :-1]
-        gaps = tf.concat([gaps, tf.broadcast_to([1e10], depths[..., :1].shape)], -1)
-        opacity = 1.0 - tf.exp(-tf.nn.relu(raw[..., 3]) * gaps)
-        weights = opacity * tf.math.cumprod(1.0 - opacity + 1e-10, -1, exclusive=True)
-        return tf.reduce_sum(weights[..., None] * tf.sigmoid(raw[..., :3]), -2), weights
-
-    def finer(edges, weights, count):
-        weights = weights + 1e-5
-        below = tf.cumsum(weights / tf.reduce_sum(weights, -1, keepdims=True), -1)
-        below = tf.concat([tf.zeros_like(below[..., :1]), below], -1)
-        u = tf.broadcast_to(tf.linspace(0.02, 0.98, count), [*below.shape[:-1], count])
-        place = tf.searchsorted(below, u, side="right")
-        pair = tf.stack([tf.maximum(0, place - 1), tf.minimum(below.shape[-1] - 1, place)], -1)
-        shares = tf.gather(below, pair, axis=-1, batch_dims=len(pair.shape) - 2)
-        ends = tf.gather(edges, pair, axis=-1, batch_dims=len(pair.shape) - 2)
-        width = shares[..., 1] - shares[..., 0]
-        width = tf.where(width < 1e-5, tf.ones_like(width), width)
-        return ends[..., 0] + (u - shares[..., 0]) / width * (ends[..., 1] - ends[..., 0])
-
-    @function
-    def step():
-        start, direction = rays()
-        depths = tf.broadcast_to(tf.linspace(2.0, 6.0, 8), [4, 5, 8])
-        with tf.GradientTape() as tape:
-            coarse, weights = seen(start, direction, depths)
-            middles = 0.5 * (depths[..., 1:] + depths[..., :-1])
-            new = tf.stop_gradient(finer(middles, weights[..., 1:-1], 6))
-            fine, _ = seen(start, direction, tf.sort(tf.concat([depths, new], -1), -1))
-            loss = tf.reduce_mean((coarse - wanted) ** 2) + tf.reduce_mean((fine - wanted) ** 2)
-        slopes = tape.gradient(loss, [first, last])
-        for weight, slope in zip([first, last], slopes, strict=True):
-            weight.assign_sub(0.1 * slope)
-        return loss, fine
-
-    steps = [step() for _ in range(3)]
-    return {"loss": [loss for loss, _ in steps], "picture": steps[-1][1], "weights": first}
 
 
 def slices_of_arguments(tf, function):
