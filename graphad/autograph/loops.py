@@ -369,7 +369,8 @@ class _Tracing:
             more = journal.changed(self._state.places, same_shape=True)
             if more:
                 raise _Further(self._state, more)
-        self._check_shapes(body_part.graph.output_specs, may_change=streamed is not None)
+        may_change = getattr(elements, "may_change", False)  # as in loops over data sets
+        self._check_shapes(body_part.graph.output_specs, may_change)
         late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
         rows = collected(test_part, body_part, self._rows, self._values, [] if walk is None else walk.xs)
         kept = [k for k in range(n) if k not in rows]
@@ -393,7 +394,7 @@ class _Tracing:
         )
         through = dict(zip(kept, outputs, strict=False))
         count = outputs[len(start)]
-        self._check_started(count, limit, walk)
+        self._check_started(count, limit, None if may_change else walk)
         for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
             may_end = test_part is not None or maximum is not None
             through[k] = self._rows[k].joined(self._values[k], y, count, steps, may_end)
@@ -405,7 +406,7 @@ class _Tracing:
         Args:
           count: The number of steps.
           limit: The most steps; None if unknown.
-          walk: What a `for` iterates over.
+          walk: What a `for` iterates over; None for a data set.
         """
         # A return value is read only if a step returned it, and variables of inner functions when those run. As in TensorFlow,
         # the element of a range is its start after no step.

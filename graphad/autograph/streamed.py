@@ -19,6 +19,8 @@ class Streamed:
     Shapes may change from step to step, as in TensorFlow: the elements of a data set often have sizes of their own.
     """
 
+    may_change = True
+
     def __init__(self, stream: Any) -> None:
         self._stream, self._run = stream, stream.start()
 

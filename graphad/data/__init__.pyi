@@ -2,8 +2,8 @@
 
 from graphad.data import experimental as experimental
 from graphad.data.dataset import Dataset as Dataset
-from graphad.data.dataset import Options as Options
 from graphad.data.elements import DatasetSpec as DatasetSpec
+from graphad.data.options import Options as Options
 
 AUTOTUNE: int
 INFINITE_CARDINALITY: int

@@ -6,10 +6,10 @@ tensors and run eagerly. A `for` statement of a traced function goes through a d
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from graphad.core.annotations import DTypeLike, NestLike
 from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, StructureError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.data import rows
 from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_of, truth_by
 from graphad.data.elements import (
     Alike,
@@ -31,6 +32,7 @@ from graphad.data.elements import (
     at,
     called,
     copied,
+    is_traced,
     joint_specs,
     leaves,
     like,
@@ -38,6 +40,7 @@ from graphad.data.elements import (
     on_host,
     padded,
     padded_specs,
+    require_like,
     require_state,
     reranked_each,
     returned,
@@ -46,6 +49,7 @@ from graphad.data.elements import (
     stacked,
 )
 from graphad.data.mixing import Mixtures
+from graphad.data.options import Options
 from graphad.data.resumed import Resumed, again, each, flattened, picked, shuffled, side_by_side
 from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.data.stream import traced_reduction
@@ -62,6 +66,7 @@ class Dataset(Mixtures):
       make: A function that returns a new iterator over the elements.
       count: The number of elements, or `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY`.
       spec: A function that returns the specs of an element.
+      rows: A function that returns the elements as ops of a traced function (`rows.py`), if these need no host.
     Raises: TypeError: an argument is missing; use the functions that create data sets.
     Example:
       >>> numbers = data.Dataset.from_tensor_slices([1, 2, 3, 4]).map(lambda x: x * x).batch(2)
@@ -77,6 +82,8 @@ class Dataset(Mixtures):
 
         Raises: InvalidArgumentError (a ValueError): a scalar, or first axes of different sizes.
         """
+        if any(is_traced(leaf) for leaf in leaves(tensors)):
+            return _of_traced().of_slices(tensors)
         arrays = on_host(tensors)
         sizes = [array.shape[0] if array.ndim else None for array in leaves(arrays)]
         if not sizes or None in sizes:
@@ -93,13 +100,17 @@ class Dataset(Mixtures):
             lambda: all_slices(arrays, sizes[0] or 0),
             sizes[0] or 0,
             lambda: reranked_each(mapped(lambda array: like(array, array.shape[1:]), arrays), of_slice),
+            _plain_only(arrays, lambda: rows.slices(mapped(lift, arrays))),
         )
 
     @staticmethod
     def from_tensors(tensors: NestLike, name: str | None = None) -> Dataset:
         """One element: the nest of tensors itself."""
+        if any(is_traced(leaf) for leaf in leaves(tensors)):
+            return _of_traced().of_one(tensors)
         arrays = on_host(tensors)
-        return Dataset(lambda: iter([arrays]), 1, lambda: spec_of(arrays))
+        lowered = _plain_only(arrays, lambda: rows.single(mapped(lift, arrays)))
+        return Dataset(lambda: iter([arrays]), 1, lambda: spec_of(arrays), lowered)
 
     @staticmethod
     def from_generator(
@@ -138,7 +149,7 @@ class Dataset(Mixtures):
             return found.numpy()
 
         def element(item: Any) -> Any:
-            _require_like("from_generator", output_signature, item)
+            require_like("from_generator", output_signature, item)
             return mapped(fitted, output_signature, tuple(item) if type(output_signature) is tuple else item)
 
         return Dataset(
@@ -158,6 +169,7 @@ class Dataset(Mixtures):
             lambda: (np.asarray(lift(i, kind).numpy()) for i in numbers),
             len(numbers),
             lambda: TensorSpec((), kind),
+            lambda: rows.counted(numbers.start, numbers.step, len(numbers), kind),
         )
 
     @staticmethod
@@ -168,6 +180,8 @@ class Dataset(Mixtures):
         for part in parts:
             if not isinstance(part, Dataset):
                 raise ArgumentTypeError(f"zip: {part!r:.100} is no Dataset, of type {type(part).__name__}.")
+        if any(type(part) is not Dataset for part in parts):
+            return _of_traced().zipped(nest)
         known = [part._count for part in parts if part._count != INFINITE]
         count = INFINITE if not known else UNKNOWN if UNKNOWN in known else min(known)
 
@@ -178,7 +192,15 @@ class Dataset(Mixtures):
         def make() -> Iterator[Any]:
             return map(joined, side_by_side([part._make() for part in parts]))
 
-        return Dataset(make, count, lambda: mapped(lambda part: part._spec(), nest))
+        def lowered() -> rows.Rows:
+            return rows.together(mapped(lambda part: part._rows(), nest))
+
+        return Dataset(
+            make,
+            count,
+            lambda: mapped(lambda part: part._spec(), nest),
+            lowered if parts and all(part._rows is not None for part in parts) else None,
+        )
 
     @staticmethod
     def counter(
@@ -269,7 +291,9 @@ class Dataset(Mixtures):
         name: str | None = None,
     ) -> Dataset:
         """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
-        return self._batched(batch_size, drop_remainder, stacked, lambda specs: specs)
+        size = positive("batch", "batch_size", batch_size)
+        lowered = self._lowered(lambda before: rows.batched(before, size, drop_remainder))
+        return self._batched(size, drop_remainder, stacked, lambda specs: specs, lowered)
 
     def padded_batch(
         self,
@@ -291,7 +315,12 @@ class Dataset(Mixtures):
         )
 
     def _batched(
-        self, batch_size: int, drop: bool, join: Callable[[list[Any]], Any], rows_of: Callable[[Any], Any]
+        self,
+        batch_size: int,
+        drop: bool,
+        join: Callable[[list[Any]], Any],
+        rows_of: Callable[[Any], Any],
+        lowered: Any = None,
     ) -> Dataset:
         """Batches that `join` makes of lists of elements; `rows_of` gives the specs of the rows."""
         size = positive("batch", "batch_size", batch_size)
@@ -307,7 +336,9 @@ class Dataset(Mixtures):
 
         count = self._count if self._count < 0 else self._count // size if drop else -(-self._count // size)
         stacks = of_stack(size if drop else None)
-        return Dataset(make, count, lambda: reranked_each(mapped(spec, rows_of(self._spec())), stacks))
+        return Dataset(
+            make, count, lambda: reranked_each(mapped(spec, rows_of(self._spec())), stacks), lowered
+        )
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element as elements."""
@@ -426,7 +457,8 @@ class Dataset(Mixtures):
 
         if times < 0:
             return Dataset(make, INFINITE if self._count else 0, self._spec)
-        return Dataset(make, self._count * times if self._count >= 0 else self._count, self._spec)
+        known = self._count * times if self._count >= 0 else self._count
+        return Dataset(make, known, self._spec, self._lowered(lambda before: rows.repeated(before, times)))
 
     def take(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """The first `count` elements; all for -1."""
@@ -434,7 +466,8 @@ class Dataset(Mixtures):
         if n < 0:
             return self
         known = n if self._count == INFINITE else UNKNOWN if self._count == UNKNOWN else min(n, self._count)
-        return Dataset(lambda: picked(self._make(), 0, n), known, self._spec)
+        lowered = self._lowered(lambda before: rows.taken(before, n))
+        return Dataset(lambda: picked(self._make(), 0, n), known, self._spec, lowered)
 
     def skip(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none for -1."""
@@ -442,7 +475,8 @@ class Dataset(Mixtures):
         if n < 0:
             return Dataset(lambda: iter(()), 0, self._spec)
         known = self._count if self._count < 0 else max(self._count - n, 0)
-        return Dataset(lambda: picked(self._make(), n), known, self._spec)
+        lowered = self._lowered(lambda before: rows.skipped(before, n))
+        return Dataset(lambda: picked(self._make(), n), known, self._spec, lowered)
 
     def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
@@ -450,7 +484,8 @@ class Dataset(Mixtures):
         if not 0 <= start < step:
             raise InvalidArgumentError(f"shard: index is {start}; 0 <= index < num_shards, which is {step}.")
         known = self._count if self._count < 0 else len(range(start, self._count, step))
-        return Dataset(lambda: picked(self._make(), start, None, step), known, self._spec)
+        lowered = self._lowered(lambda before: rows.sharded(before, step, start))
+        return Dataset(lambda: picked(self._make(), start, None, step), known, self._spec, lowered)
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """The elements of this data set, then those of the other.
@@ -480,6 +515,7 @@ class Dataset(Mixtures):
             make,
             self._count,
             lambda: (TensorSpec((), "int64"), self._spec()),
+            self._lowered(lambda before: rows.numbered(before, first)),
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> Dataset:
@@ -530,6 +566,8 @@ class Dataset(Mixtures):
         """The final state of `reduce_func(state, element)` over all elements; in a traced function, of each run of it."""
         state = mapped(lift, initial_state)
         if not executing_eagerly():
+            if self._rows is not None:
+                return rows.reduced(self._rows(), state, reduce_func)
             return traced_reduction(self.__graphad_stream__(), state, reduce_func)
         for i, element in enumerate(self._make()):
             after = mapped(lift, returned(applied(reduce_func, state, shown(element))))
@@ -538,25 +576,14 @@ class Dataset(Mixtures):
         return state
 
 
-class Options(SimpleNamespace):
-    """Options of pipelines of threads and machines, to be set and handed on; here they change nothing.
+def _plain_only(arrays: Any, lowered: Callable[[], rows.Rows]) -> Callable[[], rows.Rows] | None:
+    """The elements as ops, if all leaves are dense arrays."""
+    return lowered if all(type(leaf) is np.ndarray for leaf in leaves(arrays)) else None
 
-    Example:
-      >>> options = data.Options()
-      >>> options.deterministic = False
-      >>> options.threading.private_threadpool_size = 4
-      >>> len(data.Dataset.range(3).with_options(options))
-      3
-    """
 
-    def __init__(self) -> None:
-        super().__init__(
-            autotune=SimpleNamespace(),
-            deterministic=None,
-            experimental_distribute=SimpleNamespace(),
-            experimental_optimization=SimpleNamespace(),
-            threading=SimpleNamespace(),
-        )
+def _of_traced() -> Any:
+    """The data sets of traced tensors, which derive from the class above."""
+    return importlib.import_module("graphad.data.traced")
 
 
 def cardinality(dataset: Dataset) -> Tensor:
@@ -570,19 +597,3 @@ def cardinality(dataset: Dataset) -> Tensor:
       5
     """
     return dataset.cardinality()
-
-
-def _require_like(op: str, signature: Any, item: Any) -> None:
-    """Raises: StructureError: an item has not the dicts and tuples of a signature."""
-    if isinstance(signature, dict):
-        fits = isinstance(item, Mapping) and signature.keys() <= item.keys()
-        pairs = [(part, item[key]) for key, part in signature.items()] if fits else []
-    elif isinstance(signature, tuple):
-        fits = hasattr(item, "__len__") and hasattr(item, "__iter__") and len(item) == len(signature)
-        pairs = list(zip(signature, item, strict=True)) if fits else []
-    else:
-        return
-    if not fits:
-        raise StructureError(f"{op}: an element is {item!r:.100}, the signature is {signature!r:.200}.")
-    for part, value in pairs:
-        _require_like(op, part, value)

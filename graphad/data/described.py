@@ -14,12 +14,14 @@ from graphad.core.tensor import Tensor
 from graphad.data.elements import DatasetSpec, called, leaves, mapped, shown
 from graphad.data.iterators import Elements, TracedElements, check_iterated
 from graphad.data.resumed import each
+from graphad.data.rows import walked
 from graphad.data.sparse import SparseArray
 from graphad.data.stream import Stream
 from graphad.ops.random import uniform
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike
+    from graphad.data.rows import Rows, Walked
 
 INFINITE, UNKNOWN = -1, -2
 _SEEDS = 2**31 - 1
@@ -50,8 +52,22 @@ class Described(metaclass=_Named):
         def __getattr__(self, name: str) -> NoReturn:
             _refuse(type(self), name)
 
-    def __init__(self, make: Callable[[], Iterator[Any]], count: int, spec: Callable[[], Any]) -> None:
-        self._make, self._count, self._spec = make, count, spec
+    def __init__(
+        self,
+        make: Callable[[], Iterator[Any]],
+        count: int,
+        spec: Callable[[], Any],
+        rows: Callable[[], Rows] | None = None,
+    ) -> None:
+        self._make, self._count, self._spec, self._rows = make, count, spec, rows
+
+    def _lowered(self, step: Callable[[Rows], Rows]) -> Callable[[], Rows] | None:
+        """The elements behind a further step, as ops; None where the host gives them."""
+        before = self._rows
+        return None if before is None else lambda: step(before())
+
+    def __graphad_elements__(self) -> Walked | None:
+        return None if self._rows is None else walked(self._rows())
 
     def __iter__(self) -> Elements:
         check_iterated()

@@ -8,7 +8,7 @@ A list that a function returns is the exception: it is a tuple, as a function of
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from graphad.core.composites import flatten_fields, flatten_records, is_record, of_slice, of_stack, reranked
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError, StructureError
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec, TypeSpec
@@ -194,6 +194,13 @@ class Alike:
 
 def _is_window(leaf: object) -> bool:
     return hasattr(leaf, "__graphad_stream__")
+
+
+def is_traced(leaf: Any) -> bool:
+    """Whether a leaf belongs to a function that is being traced and has no value yet."""
+    if isinstance(leaf, list | tuple):
+        return any(is_traced(part) for part in leaf)
+    return isinstance(leaf, Tensor) and not leaf.has_value and leaf.known is None
 
 
 def on_host(x: NestLike) -> Any:
@@ -410,3 +417,19 @@ def spec_of(x: NestLike) -> Any:
         ),
         x,
     )
+
+
+def require_like(op: str, signature: Any, item: Any) -> None:
+    """Raises: StructureError: an item has not the dicts and tuples of a signature."""
+    if isinstance(signature, dict):
+        fits = isinstance(item, Mapping) and signature.keys() <= item.keys()
+        pairs = [(part, item[key]) for key, part in signature.items()] if fits else []
+    elif isinstance(signature, tuple):
+        fits = hasattr(item, "__len__") and hasattr(item, "__iter__") and len(item) == len(signature)
+        pairs = list(zip(signature, item, strict=True)) if fits else []
+    else:
+        return
+    if not fits:
+        raise StructureError(f"{op}: an element is {item!r:.100}, the signature is {signature!r:.200}.")
+    for part, value in pairs:
+        require_like(op, part, value)

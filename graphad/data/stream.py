@@ -23,6 +23,10 @@ from graphad.gradient.host import HostEffect, called
 from graphad.ops.control.while_loop import while_loop
 
 _number = itertools.count()
+_CURE = (
+    "a data set from memory is saved with its batches, enumerate, repeat, shard, skip, take and zip; for others pass the tensors "
+    "as arguments and make the data set of them in the function, where it is also mapped and shuffled"
+)
 
 
 class Stream:
@@ -112,4 +116,4 @@ def traced_reduction(stream: Stream, state: Any, function: Callable[..., Any]) -
 
 
 def _of_host(function: Callable[..., Any], inputs: list[Tensor], out: Any) -> Any:
-    return called("a loop over a data set", function, inputs, out, False, HostEffect)
+    return called("a loop over a data set", function, inputs, out, False, HostEffect, _CURE)

@@ -47,11 +47,17 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
 
 
-class HostFunction:
-    """A Python function of eager tensors, or of NumPy arrays if it is not differentiable, and its name for messages."""
+_CURE = "use ops instead, or do it outside of the saved function"
 
-    def __init__(self, function: Callable[..., Any], name: str, takes_tensors: bool) -> None:
-        self.function = function
+
+class HostFunction:
+    """A Python function of eager tensors, or of NumPy arrays if it is not differentiable, its name for messages, and what to do
+    where a file should hold it."""
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, takes_tensors: bool, cure: str = _CURE
+    ) -> None:
+        self.function, self.cure = function, cure
         self.name = name
         self.takes_tensors = takes_tensors
 
@@ -106,10 +112,7 @@ class HostCall(TupleOp):
     dtypes: tuple[DType, ...]
 
     def unsafe(self) -> str | None:
-        return (
-            f"is {self.function.name}, which runs Python, and a file holds no Python; use ops instead, or do it outside of the "
-            "saved function"
-        )
+        return f"is {self.function.name}, which runs Python, and a file holds no Python; {self.function.cure}"
 
     def infer(self, *specs: TensorSpec) -> tuple[TensorSpec, ...]:
         return tuple([TensorSpec.of(None, dtype) for dtype in self.dtypes])
@@ -222,7 +225,7 @@ class KeptTapes:
 
     def __init__(self, function: HostFunction) -> None:
         self.function = function
-        self.name = function.name
+        self.name, self.cure = function.name, function.cure
         self.takes_tensors = True
         self._lock = lock()
         self._numbers = itertools.count()
@@ -363,7 +366,13 @@ def numpy_function(
 
 
 def called(
-    name: str, func: object, inp: list[Tensor] | None, Tout: Any, takes_tensors: bool, op_class: Any
+    name: str,
+    func: object,
+    inp: list[Tensor] | None,
+    Tout: Any,
+    takes_tensors: bool,
+    op_class: Any,
+    cure: str = _CURE,
 ) -> Any:
     """What `func` returns, now or each time the traced function reaches this place; `name` says in messages who calls it."""
     if func is None and inp is None:
@@ -371,7 +380,7 @@ def called(
         def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(function)
             def call(*inputs: Any) -> Any:
-                return called(name, function, list(inputs), Tout, takes_tensors, op_class)
+                return called(name, function, list(inputs), Tout, takes_tensors, op_class, cure)
 
             return call
 
@@ -386,7 +395,7 @@ def called(
     named = list(Tout) if several else [Tout]
     wanted = tuple([as_dtype(x.dtype if isinstance(x, TensorSpec) else x) for x in named])
     inputs = [lift_own(x) for x in (inp if isinstance(inp, list | tuple) else [inp])]
-    function = HostFunction(func, name, takes_tensors)
+    function = HostFunction(func, name, takes_tensors, cure)
     if all(type(x) is EagerTensor or x.away for x in inputs) and executing_eagerly():
         place = next((x.location for x in inputs if x.away), None)
         results = function.results(inputs, wanted)

@@ -203,10 +203,11 @@ class Layer(Configured, Module):
     def _called(self, inputs: Any = _NOT_GIVEN, *args: NestLike, **kwargs: Any) -> Any:
         if inputs is _NOT_GIVEN:
             inputs = self._first_of(kwargs)
-        inputs = self._cast(inputs)
+        is_without = inputs is None and self._first_parameter().default is None
+        inputs = None if is_without else self._cast(inputs)
         settle()
         if not self.built:
-            self.build(_shapes_of(inputs))
+            self.build(None if is_without else _shapes_of(inputs))
             self.built = True
         if "training" in kwargs and not _takes_training(type(self).call):
             kwargs.pop("training")  # a model hands it to every layer
@@ -235,10 +236,15 @@ class Layer(Configured, Module):
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:
         """Takes the first argument of `call` out of those that are given by name. Raises: ArgumentTypeError: it is missing."""
-        name = next(iter(inspect.signature(self.call).parameters), "inputs")
-        if name not in arguments:
-            raise ArgumentTypeError(f"{type(self).__name__}: missing a required argument: {name!r}.")
-        return arguments.pop(name)
+        first = self._first_parameter()
+        if first.name not in arguments and first.default is not None:
+            raise ArgumentTypeError(f"{type(self).__name__}: missing a required argument: {first.name!r}.")
+        return arguments.pop(first.name, None)
+
+    def _first_parameter(self) -> inspect.Parameter:
+        """The parameter of `call` for the inputs; None as its default says that the layer may do without."""
+        positional = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return next(iter(inspect.signature(self.call).parameters.values()), positional)
 
     def _cast(self, inputs: TensorLike) -> Any:
         """The inputs as `call` gets them: tensors, the float ones in the layer's dtype; integers and bools stay."""

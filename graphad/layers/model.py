@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from graphad.core.annotations import DTypeLike, NestLike
+from graphad.core.annotations import DTypeLike
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.shapes import TensorShape
@@ -78,7 +78,7 @@ class Model(Layer):
         """The dtype of the inputs for which weights are made."""
         return self._graphad_dtype
 
-    def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
         if type(self).build is Model.build:
             self.built = True  # each layer is built by its own first call
-        return super().__call__(inputs, *args, **kwargs)
+        return super()._called(*args, **kwargs)

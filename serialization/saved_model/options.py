@@ -58,6 +58,31 @@ def _aliases(given: Mapping[str, Any] | None) -> dict[str, Any]:
     return aliases
 
 
+_POLICIES = (None, "save_variable_devices", "expand_distributed_variables")
+
+
+def _policy(given: object) -> object:
+    """The name of a policy for variables, given as it or as an object that has it."""
+    name = getattr(given, "value", given)
+    name = name.lower() if isinstance(name, str) else name
+    if name is not None and name not in _POLICIES:
+        raise InvalidArgumentError(
+            f"SaveOptions: experimental_variable_policy is {given!r}; Received invalid VariablePolicy value, it may be "
+            f"{', '.join(map(repr, _POLICIES))}."
+        )
+    return name
+
+
+def _namespaces(given: Sequence[str] | None) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given or ())
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidArgumentError(
+                f"SaveOptions: Whitelisted namespace must be a string. Got: {name!r} of type {type(name)}."
+            )
+    return names
+
+
 class SaveOptions:
     """Options of `save`.
 
@@ -66,9 +91,12 @@ class SaveOptions:
         process. Their functions must be traceable then.
       durable: Flush everything to the disk in order, so that a power failure leaves the old model or the new one.
       function_aliases: A dict of functions of the object, or lists of concrete functions, by other names: see `LoadOptions`.
-      namespace_whitelist, save_debug_info, experimental_io_device, experimental_variable_policy: Accepted for compatibility;
-      they have no effect.
-    Raises: Nothing; `save` raises for what cannot be saved.
+      experimental_variable_policy: None, "save_variable_devices" or "expand_distributed_variables", which change nothing: there
+        is one replica, and a file names no devices.
+      namespace_whitelist, save_debug_info, experimental_io_device, experimental_image_format, experimental_skip_saver,
+      experimental_debug_stripper: Accepted for compatibility; they have no effect.
+    Raises: InvalidArgumentError (a ValueError): no such policy, or a namespace that is no string; ArgumentTypeError (a
+      TypeError): aliases that are no dict of functions by name. `save` raises for what cannot be saved.
     """
 
     def __init__(
@@ -81,10 +109,16 @@ class SaveOptions:
         function_aliases: Mapping[str, Any] | None = None,
         experimental_io_device: str | None = None,
         experimental_variable_policy: object = None,
+        experimental_debug_stripper: bool = False,
+        experimental_image_format: bool = False,
+        experimental_skip_saver: bool = False,
     ) -> None:
-        self.experimental_variable_policy = experimental_variable_policy
+        self.experimental_variable_policy = _policy(experimental_variable_policy)
+        self.experimental_debug_stripper = bool(experimental_debug_stripper)
+        self.experimental_image_format = bool(experimental_image_format)
+        self.experimental_skip_saver = bool(experimental_skip_saver)
         self.experimental_custom_gradients = bool(experimental_custom_gradients)
-        self.namespace_whitelist = namespace_whitelist
+        self.namespace_whitelist = _namespaces(namespace_whitelist)
         self.save_debug_info = save_debug_info
         self.function_aliases = _aliases(function_aliases)
         self.experimental_io_device = experimental_io_device

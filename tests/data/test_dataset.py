@@ -159,9 +159,11 @@ def test_data_sets_of_other_elements_are_not_joined():
     assert numbers.batch(4, True).concatenate(numbers.batch(2)).element_spec.shape.as_list() == [None]
 
 
-def test_a_tensor_that_is_traced_is_no_data_set():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="belongs to a function that is being traced"):
-        tf.function(lambda x: Dataset.from_tensor_slices(x).reduce(0.0, tf.add))(tf.ones(2))
+def test_a_data_set_of_a_traced_tensor_refuses_what_a_graph_does_not_take():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="filter: the data set is of tensors that the function"
+    ):
+        tf.function(lambda x: Dataset.from_tensor_slices(x).filter(lambda e: e > 0))(tf.ones(2))
 
 
 def test_generators_are_checked_against_their_signature():

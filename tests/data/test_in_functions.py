@@ -175,19 +175,38 @@ def test_only_a_statement_goes_through_it(use):
         tf.function(lambda rows: use(rows))(iter(numbers))
 
 
-def test_a_function_that_loops_over_a_data_set_is_not_saved(tmp_path):
-    class Model(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
-        def weighted(self, x):
-            for row in numbers:
-                x += tf.cast(row, tf.float32)
-            return x
+class Model(tf.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.rows, self.weight = rows, tf.Variable(2.0)
 
-    model = Model()
-    assert float(model.weighted(1.0)) == 11.0
-    words = r"^save: weighted: .*is a loop over a data set, which runs Python, .* do it outside of the saved function\.$"
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+    def weighted(self, x):
+        for row in self.rows:
+            x += tf.reduce_sum(tf.cast(row, tf.float32)) * self.weight
+        return x
+
+
+def test_a_function_that_asks_the_host_for_elements_is_not_saved(tmp_path):
+    model = Model(numbers.map(lambda x: x + 1))
+    assert float(model.weighted(1.0)) == 31.0
+    words = (
+        r"^save: weighted: .*is a loop over a data set, which runs Python, .* pass the tensors as arguments and make the data "
+        r"set of them in the function, where it is also mapped and shuffled\.$"
+    )
     with pytest.raises(ValueError, match=words):
         tf.saved_model.save(model, tmp_path / "m")
+
+
+def test_a_function_that_goes_through_a_data_set_from_memory_is_saved(tmp_path):
+    rows = Dataset.from_tensor_slices(np.arange(7, dtype=np.float32)).skip(1).batch(4).repeat(2)
+    model = Model(rows)
+    tf.saved_model.save(model, tmp_path / "m")
+    loaded = tf.saved_model.load(tmp_path / "m")
+    with tf.GradientTape() as tape:
+        y = loaded.weighted(tf.constant(1.0))
+    assert float(y) == float(model.weighted(1.0)) == 1.0 + 2 * 2 * 21
+    assert float(tape.gradient(y, loaded.weight)) == 42.0
 
 
 def growing(rows):

@@ -602,3 +602,33 @@ def test_an_initializer_may_add_a_tuple_to_the_shape_that_it_is_given():
     layer = tf.keras.layers.Layer()
     for shape in (3, [3], tf.TensorShape([3])):
         assert layer.add_weight(shape=shape, initializer=stacked).numpy().tolist() == [1.0, 3.0, 5.0]
+
+
+def test_a_layer_whose_call_needs_no_inputs_is_called_without():
+    shapes = []
+
+    class Field(layers.Layer):
+        def build(self, input_shape):
+            shapes.append(input_shape)
+            self.z = self.add_weight(shape=(2,), initializer="ones", name="z")
+
+        def call(self, inputs=None):
+            return 2.0 * self.z if inputs is None else inputs * self.z
+
+    class Whole(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.field = Field()
+
+        def call(self, inputs=None):
+            return self.field(inputs)
+
+    field, model = Field(), Whole()
+    for made in (field(), field(None), field(inputs=None), model(), model(None), tf.function(model)()):
+        assert made.numpy().tolist() == [2.0, 2.0]
+    assert model([3.0, 4.0]).numpy().tolist() == [3.0, 4.0]
+    assert shapes == [None, None] and len(model.trainable_variables) == 1
+    with pytest.raises(TypeError, match="Activation: missing a required argument: 'inputs'"):
+        layers.Activation("tanh")()
+    with pytest.raises(TypeError, match="None"):
+        layers.Activation("tanh")(None)

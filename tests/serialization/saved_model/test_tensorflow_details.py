@@ -154,3 +154,25 @@ def test_saving_and_loading_leave_no_cycle_that_keeps_variables_alive():
         assert after() is None
     finally:
         gc.enable()
+
+
+def test_options_that_change_nothing_are_taken_and_their_values_checked(tmp_path):
+    root = module(f=tf.function(lambda x: 2 * x, input_signature=[SCALAR]))
+    for number, given in enumerate(
+        (
+            {"experimental_image_format": True},
+            {"experimental_skip_saver": True},
+            {"experimental_debug_stripper": True},
+            {"experimental_variable_policy": "save_variable_devices"},
+            {"experimental_variable_policy": "EXPAND_DISTRIBUTED_VARIABLES"},
+            {"namespace_whitelist": "Mine"},
+        )
+    ):
+        tf.saved_model.save(root, tmp_path / str(number), options=SaveOptions(**given))
+        assert float(tf.saved_model.load(tmp_path / str(number)).f(1.5)) == 3.0
+    with pytest.raises(
+        ValueError, match="'zzz'; Received invalid VariablePolicy value, it may be None, 'save_v"
+    ):
+        SaveOptions(experimental_variable_policy="zzz")
+    with pytest.raises(ValueError, match="Whitelisted namespace must be a string"):
+        SaveOptions(namespace_whitelist=["a", 1])

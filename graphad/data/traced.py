@@ -1,0 +1,158 @@
+"""Data sets of tensors that a traced function computes: they are gone through by its `for` statements, and by `reduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from graphad.core.convert import lift
+from graphad.core.dtypes import int64
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.spec import TensorSpec
+from graphad.core.tensor import Tensor
+from graphad.data import rows
+from graphad.data.dataset import UNKNOWN, Dataset
+from graphad.data.described import positive
+from graphad.data.elements import leaves, mapped
+from graphad.function.decorator import function
+
+if TYPE_CHECKING:
+    from graphad.core.annotations import NestLike
+    from graphad.data.rows import Rows
+
+_OF_TENSORS = (
+    "the data set is of tensors that the function computes; a for statement goes through such data sets, through their batch, "
+    "enumerate, map, reduce, repeat, shard, shuffle, skip, take and zip. Make another one outside of the function."
+)
+
+
+class TracedDataset(Dataset):
+    """Elements that are computed in the graph of a traced function.
+
+    Args: lowered: A function that gives the elements, as ops of the function that is being traced.
+    Raises: InvalidArgumentError (a ValueError): an iteration other than by a `for` statement of a traced function, or a step that
+      a graph does not take.
+    """
+
+    def __init__(self, lowered: Callable[[], Rows]) -> None:
+        super().__init__(self._elsewhere, UNKNOWN, self._specs, lowered)
+
+    def _elsewhere(self) -> NoReturn:
+        raise InvalidArgumentError(f"Dataset: {_OF_TENSORS}")
+
+    def _specs(self) -> Any:
+        """The specs of an element, from a trace of any."""
+        traced = function(lambda number: self._rows().at(number)).get_concrete_function(TensorSpec((), int64))
+        return traced.structured_outputs
+
+    def _then(self, step: Callable[[Rows], Rows]) -> TracedDataset:
+        return TracedDataset(lambda: step(self._rows()))
+
+    def __graphad_stream__(self) -> Any:
+        self._elsewhere()
+
+    def __graphad_iterator__(self) -> Any:
+        self._elsewhere()
+
+    def __len__(self) -> int:
+        raise ArgumentTypeError("Dataset: the number of elements is not known before the function runs.")
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """How many elements there are, int64."""
+        return self._rows().count
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | Tensor | None = None,
+        deterministic: bool | None = None,
+        **options: Any,
+    ) -> TracedDataset:
+        """`map_func` of each element; the parts of a tuple are its arguments."""
+        return self._then(lambda before: rows.each(map_func, before))
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | Tensor | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> TracedDataset:
+        """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
+        size = positive("batch", "batch_size", batch_size)
+        return self._then(lambda before: rows.batched(before, size, drop_remainder))
+
+    def shuffle(
+        self,
+        buffer_size: int | Tensor,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> TracedDataset:
+        """The elements in an order that each iteration draws from all of them, for any `buffer_size` but 1."""
+        if isinstance(buffer_size, int) and positive("shuffle", "buffer_size", buffer_size) == 1:
+            return self
+        return self._then(lambda before: rows.reordered(before, seed))
+
+    def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
+        """The data set `count` times."""
+        return self._then(lambda before: rows.repeated(before, -1 if count is None else int(count)))
+
+    def take(self, count: int | Tensor, name: str | None = None) -> TracedDataset:
+        """The first `count` elements; all for -1."""
+        return self._then(lambda before: rows.taken(before, int(count)))
+
+    def skip(self, count: int | Tensor, name: str | None = None) -> TracedDataset:
+        """All but the first `count` elements; none for -1."""
+        return self._then(lambda before: rows.skipped(before, int(count)))
+
+    def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> TracedDataset:
+        """Every `num_shards`-th element, from number `index` on."""
+        step, start = int(num_shards), int(index)
+        if not 0 <= start < step:
+            raise InvalidArgumentError(f"shard: index is {start}; 0 <= index < num_shards, which is {step}.")
+        return self._then(lambda before: rows.sharded(before, step, start))
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> TracedDataset:
+        """Tuples of a number, int64, and an element."""
+        return self._then(lambda before: rows.numbered(before, int(start)))
+
+    def prefetch(self, buffer_size: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
+        """The data set itself."""
+        return self
+
+    def cache(self, filename: str = "", name: str | None = None) -> TracedDataset:
+        """The data set itself: its elements are in memory."""
+        return self
+
+
+def of_slices(tensors: NestLike) -> TracedDataset:
+    """The slices of tensors, of which some are traced."""
+    return TracedDataset(lambda: rows.slices(mapped(lift, tensors)))
+
+
+def of_one(tensors: NestLike) -> TracedDataset:
+    """One element, of tensors of which some are traced."""
+    return TracedDataset(lambda: rows.single(mapped(lift, tensors)))
+
+
+def zipped(nest: NestLike) -> TracedDataset:
+    """Elements of data sets side by side, of which some are traced. Raises: InvalidArgumentError: the host gives another's."""
+    for part in leaves(nest):
+        if part._rows is None:
+            raise InvalidArgumentError(f"zip: {part!r:.100} has elements that the host gives; {_OF_TENSORS}")
+    return TracedDataset(lambda: rows.together(mapped(lambda part: part._rows(), nest)))
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: TracedDataset, *args: Any, **options: Any) -> NoReturn:
+        raise InvalidArgumentError(f"{name}: {_OF_TENSORS}")
+
+    return refuse
+
+
+_KEPT = {"apply", "element_spec", "options", "reduce", "with_options", *vars(TracedDataset)}
+for _name in [name for name in dir(Dataset) if not name.startswith("_") and name not in _KEPT]:
+    if not isinstance(vars(Dataset).get(_name), staticmethod | classmethod):
+        setattr(TracedDataset, _name, _refusing(_name))
