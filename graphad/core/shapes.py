@@ -17,7 +17,8 @@ from graphad.core.refusal import members
 if TYPE_CHECKING:
     from graphad.core.annotations import ShapeLike
 
-Dims = tuple[Any, ...] | None
+RawSize = int | Dim | None
+Dims = tuple[RawSize, ...] | None
 
 
 class TensorShape:
@@ -51,7 +52,7 @@ class TensorShape:
     def ndims(self) -> int | None:
         return self.rank
 
-    def as_list(self) -> list[int | None]:
+    def as_list(self) -> list[Any]:
         """The sizes as a list. Raises: InvalidArgumentError: the rank is unknown."""
         if self._dims is None:
             raise InvalidArgumentError("as_list() is not defined on an unknown TensorShape.")
@@ -248,9 +249,14 @@ def format_dims(dims: Dims) -> str:
     return "<unknown>" if dims is None else str(tuple(dims))
 
 
-def is_definite(dims: Dims) -> TypeGuard[tuple[Any, ...]]:
+def is_definite(dims: Dims) -> TypeGuard[tuple[int | Dim, ...]]:
     """Whether rank and every size are known (as numbers or as symbols)."""
     return dims is not None and None not in dims
+
+
+def are_numbers(sizes: Sequence[object]) -> TypeGuard[tuple[int, ...]]:
+    """Whether sizes are numbers, rather than unknown, symbols or references."""
+    return all(type(size) is int for size in sizes)
 
 
 def ranked(dims: Dims) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from graphad.core.leaving import NUMBERS
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
 from graphad.core.op import Op, named, output_specs
-from graphad.core.shapes import are_compatible, is_definite
+from graphad.core.shapes import are_compatible, is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Mark, Tensor
@@ -354,7 +354,7 @@ class ForwardAccumulator:
                     f"ForwardAccumulator: a tangent has shape {dot.shape}, its primal {x.spec.shape}."
                 )
             if dot.dims != x.spec.dims and x.spec.dims is not None:
-                dot = bind(EnsureShape(x.spec.dims), dot)
+                dot = bind(EnsureShape(ranked(x.spec.dims)), dot)
             self._put(x, dot)
 
     def _put(self, x: Handle | Tensor, dot: Tensor) -> None:

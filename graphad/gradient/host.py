@@ -35,6 +35,7 @@ from graphad.core.levels import entered, note_exit
 from graphad.core.op import IO, MIXED, Op, TupleOp, define
 from graphad.core.schema import Kind, declare
 from graphad.core.scopes import executing_eagerly
+from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor, read_only
 from graphad.gradient.tape import GradientTape
@@ -390,7 +391,7 @@ def _shaped(name: str, results: list[Any], named: list[Any], several: bool) -> A
                     f"{name}: func returned a result of shape {y.dims} where Tout names {wanted.shape}; return that shape, or "
                     "name None for sizes that change."
                 )
-            results[k] = bind(EnsureShape(tuple(wanted.dims)), y)
+            results[k] = bind(EnsureShape(ranked(wanted.dims)), y)
     return results if several else results[0]
 
 

@@ -33,12 +33,12 @@ class Site(Record):
             map(same_walk, self.shape, self.strides, row_strides(self.shape))
         )
 
-    def without(self, axis: int, k: int, shape: Sequence[int]) -> Site:
+    def without(self, axis: int, k: int, shape: Sequence[Size]) -> Site:
         """Slice `k` along an axis, which is removed; `shape` is the remaining shape."""
         strides = (*self.strides[:axis], *self.strides[axis + 1 :])
         return Site(self.root, tuple(shape), strides, self.offset + k * self.strides[axis])
 
-    def piece(self, axis: int, start: int, shape: Sequence[int]) -> Site:
+    def piece(self, axis: int, start: Size, shape: Sequence[Size]) -> Site:
         """A part of this shape that begins at `start` along an axis."""
         return Site(self.root, tuple(shape), self.strides, self.offset + start * self.strides[axis])
 

@@ -7,7 +7,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.op import Op
 from graphad.core.registry import lookup
-from graphad.core.shapes import Dims, ranked
+from graphad.core.shapes import Dims, RawSize, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import summed_axes
 from graphad.ops.directly import is_eager, is_finite
@@ -44,7 +44,7 @@ def _by_matrix(g: Tensor, f: Tensor, want: Dims) -> Tensor | None:
     return None
 
 
-def _sum_to(want: tuple[int, ...], have: tuple[int, ...]) -> Op | None:
+def _sum_to(want: tuple[RawSize, ...], have: tuple[RawSize, ...]) -> Op | None:
     """The sum of products of arrays of shape `have` whose result has the shape `want`; None where its axes are not all kept or
     all dropped."""
     axes = summed_axes(have, want)

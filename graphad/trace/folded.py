@@ -16,6 +16,7 @@ import numpy as np
 from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
 from graphad.core.op import RAW_ERRORS, Op, in_tuple
+from graphad.core.shapes import are_numbers
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 
@@ -75,15 +76,13 @@ def learn(
 
 def _has_many(spec: TensorSpec) -> bool:
     """Whether it is known to have more elements than sizes do."""
-    return (
-        spec.dims is not None and all(type(size) is int for size in spec.dims) and math.prod(spec.dims) > MOST
-    )
+    return spec.dims is not None and are_numbers(spec.dims) and math.prod(spec.dims) > MOST
 
 
 def _unknown(spec: TensorSpec) -> Array | None:
     """Stands for integers that are known only at run time, None if their number is not known either."""
     dims, dtype = spec.dims, spec.dtype.numpy
-    if dtype.kind != "i" or dtype.itemsize < 4 or dims is None or any(type(size) is not int for size in dims):
+    if dtype.kind != "i" or dtype.itemsize < 4 or dims is None or not are_numbers(dims):
         return None
     return np.full(dims, UNKNOWN, dtype) if math.prod(dims) <= MOST else None
 

@@ -46,7 +46,8 @@ def parts_of(record: StructValue) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 def result_of(record: StructValue, parts: Sequence[Any], specs: Sequence[TensorSpec]) -> Sparse:
     """The sparse value that a result is, of its parts, which the graph describes by `specs`."""
-    kind, dims = _KINDS[record.name], record.items[-1]
+    kind = _KINDS[record.name]
+    dims: Any = record.items[-1]
     if dims is not None and not (
         type(dims) is tuple and all(size is None or (type(size) is int and size >= 0) for size in dims)
     ):

@@ -47,7 +47,7 @@ class Unsavable(Exception):
 
 def spec_record(spec: TensorSpec) -> SpecRecord:
     """The record of a spec."""
-    dims = None if spec.dims is None else tuple(spec.dims)
+    dims: Any = None if spec.dims is None else tuple(spec.dims)
     return SpecRecord(spec.dtype.name, dims, spec.name, HANDLE if spec.is_handle else TENSOR)
 
 

@@ -17,7 +17,7 @@ from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep
 from graphad.compiler.raising import cannot_raise, form_of
 from graphad.core.dims import product
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import are_numbers, is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.kernels import forms
 from graphad.ops.control.kinds import branches, is_branch
@@ -87,7 +87,7 @@ def cost(graph: Graph) -> int | None:
         if not cannot_raise(graph, node) or not isinstance(form_of(graph, node), forms.Map | forms.View):
             return None
         sizes = [product(spec.dims) for spec in node.specs]
-        if not all(type(size) is int for size in sizes):
+        if not are_numbers(sizes):
             return None
         total += sum(sizes)
     return total

@@ -23,11 +23,9 @@ from graphad.ops.control.kinds import is_loop, loops
 
 if TYPE_CHECKING:
     from graphad.compiler.passes.rewrite import Found
-    from graphad.core.dims import Size
+    from graphad.core.shapes import Dims
     from graphad.core.spec import TensorSpec
     from graphad.ops.control.loop import Loop
-
-    Dims = tuple[Size | None, ...] | None
 
 TABLE = RuleTable()
 Maker = Callable[[int], Node | None]

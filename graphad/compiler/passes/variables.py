@@ -25,7 +25,7 @@ from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.compiler.raising import cannot_raise
 from graphad.core.dims import product
 from graphad.core.op import IO, READS, WRITES, Op
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import are_numbers, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
@@ -139,7 +139,7 @@ def _given(s: Sweep, node: Node[Cond], most: int | None, may_raise: bool) -> Seq
         return None
     stored = [k for k in handles if k in assigned]
     sizes = [product(graphs[0].inputs[k].dims or ()) for k in stored]
-    if most is not None and not all(type(size) is int for size in sizes):
+    if most is not None and not are_numbers(sizes):
         return None
     if most is not None and sum(sizes) > most:
         return None

@@ -17,7 +17,7 @@ import numpy as np
 from graphad.compiler.passes.counters import Counted, in_range, is_counted, row_access, walked
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, sweep
 from graphad.core.row_access import PUTS, SPREADS
-from graphad.core.shapes import ranked
+from graphad.core.shapes import are_numbers, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import add
@@ -119,7 +119,7 @@ def _window(s: Sweep, node: Node[Loop], counted: Counted, k: int, steps: Size) -
         return None
     forward = -step if op.reverse else step
     away = [(start - places[0][0]) * forward for start, _ in places]
-    if any(type(n) is not int for n in away):
+    if not are_numbers(away):
         return None
     size = max(away) - min(away) + 1
     first = places[away.index(min(away))][0]

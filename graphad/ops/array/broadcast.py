@@ -23,14 +23,12 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, is_one
+from graphad.core.dims import Size, is_one
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Given
-from graphad.core.shapes import (
-    format_dims,
-)
+from graphad.core.shapes import RawSize, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import summed
@@ -121,7 +119,7 @@ def _repeat(row: np.ndarray, out: np.ndarray) -> None:
     out[whole:] = row
 
 
-def _check_broadcast(have: Sequence[int | None], want: Sequence[Dim | int | None]) -> None:
+def _check_broadcast(have: Sequence[RawSize], want: Sequence[RawSize]) -> None:
     fits = len(have) <= len(want)
     for mine, theirs in zip(reversed(have), reversed(want), strict=False):
         fits = fits and (mine is None or theirs is None or mine == theirs or is_one(mine))
@@ -202,14 +200,14 @@ class SumTo(Op):
         return kernels.forms.Reduce(kernels.forms.identity_map(x.dtype), "add", axes, False)
 
 
-def summed_axes(have: Sequence[int], want: Sequence[int]) -> tuple[int, ...]:
+def summed_axes(have: Sequence[RawSize], want: Sequence[RawSize]) -> tuple[int, ...]:
     """The axes of an array of shape `have` to sum so that `want` is left (but for axes of size 1)."""
     extra = len(have) - len(want)
     kept = [extra + i for i, size in enumerate(want) if _is_one(size) and not _is_one(have[extra + i])]
     return (*range(extra), *kept)
 
 
-def _is_one(size: int) -> bool:
+def _is_one(size: RawSize) -> bool:
     """Whether a size is the number 1; broadcasting has decided this before."""
     return type(size) is int and size == 1
 

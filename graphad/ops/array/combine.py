@@ -30,7 +30,7 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import Op, define, else_eval, no_batch, no_form, no_gradient
 from graphad.core.schema import IndexSpec
-from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -201,7 +201,13 @@ def _check_added(op: str, x: Tensor, indices: Tensor, updates: Tensor) -> None:
     if not are_compatible(want, updates.dims):
         raise unfit(op, x, indices, updates, want)
     known = known_value(indices)
-    if known is not None and is_definite(x.dims) and updates.dims is not None and 0 not in updates.dims:
+    if (
+        known is not None
+        and x.dims is not None
+        and are_numbers(x.dims)
+        and updates.dims is not None
+        and 0 not in updates.dims
+    ):
         check_coordinates(op, known, x.dims)
 
 

@@ -34,7 +34,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.schema import Given
-from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
+from graphad.core.shapes import TensorShape, are_numbers, format_dims, is_definite, ranked
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
@@ -446,7 +446,7 @@ def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None
     if isinstance(input, Sparse) and input.sizes is not None:
         return input.sizes.prod().astype(out_type)  # type: ignore[no-any-return]
     x, dtype = lift(input), as_dtype(out_type)
-    if x.dims is not None and all(type(n) is int for n in x.dims):
+    if x.dims is not None and are_numbers(x.dims):
         return lift(packed("size", [product(x.dims)], dtype)[0])
     return bind(ElementCount(dtype), x)
 

@@ -23,7 +23,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define
 from graphad.core.schema import Count
-from graphad.core.shapes import are_compatible, as_dims, format_dims
+from graphad.core.shapes import are_compatible, as_dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 
@@ -84,7 +84,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     x, dims = lift(x), as_dims(shape)
     if dims is None:
         return x
-    return bind(EnsureShape(dims), x)
+    return bind(EnsureShape(ranked(dims)), x)
 
 
 def set_shape(x: Any, shape: ShapeLike) -> None:
@@ -95,8 +95,9 @@ def set_shape(x: Any, shape: ShapeLike) -> None:
     dims = as_dims(shape)
     if dims is None:
         return
+    op = EnsureShape(ranked(dims))
     if x.has_value:
-        EnsureShape(dims)._check(x.dims)
+        op._check(x.dims)
         return
-    if EnsureShape(dims).infer(x.spec).dims != x.dims:
-        x.trace.place(x, bind(EnsureShape(dims), x))
+    if op.infer(x.spec).dims != x.dims:
+        x.trace.place(x, bind(op, x))

@@ -80,7 +80,9 @@ class Concat(Op):
         place = normalize_axis("concat", self.axis, rank, "tensors", known[0])
         rest = merge_dims("concat", known, place)
         sizes = [dims[place] for dims in known]
-        total = None if None in [s if s is None else 0 for s in sizes] or len(known) < len(xs) else sum(sizes)
+        total = (
+            None if any(size is None for size in sizes) or len(known) < len(xs) else sum(ranked(tuple(sizes)))
+        )
         return TensorSpec.of((*rest[:place], total, *rest[place + 1 :]), xs[0].dtype)
 
     def parts_of(
@@ -112,7 +114,7 @@ class Concat(Op):
         given: list[Any] = []
         for i, x in enumerate(ctx.inputs):
             dims = ctx.shape(i)
-            size = None if dims is None else dims[self.axis]
+            size: Any = None if dims is None else dims[self.axis]
             if size is None:
                 given.append(sizes_of(x)[self.axis])
                 size = (AT, len(given))
@@ -407,7 +409,7 @@ class Split(TupleOp):
     ) -> list[kernels.sites.Site]:
         axis, start, found = self.axis % len(sites[0].shape), 0, []
         for spec in specs:
-            dims = spec.dims or ()
+            dims = ranked(spec.dims)
             found.append(sites[0].piece(axis, start, dims))
             start = start + dims[axis]
         return found

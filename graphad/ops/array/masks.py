@@ -29,7 +29,7 @@ from graphad.core.kinds import BOOLEAN, require_kind
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.references import AT
 from graphad.core.schema import Axis
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_definite, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
@@ -118,7 +118,7 @@ class BooleanMask(Op):
             return None
         place = self.axis % len(x.dims)
         after = place + data.ndim
-        if any(type(size) is not int for size in x.dims[place:after]) or x.dims[place:after] != data.shape:
+        if not are_numbers(x.dims[place:after]) or x.dims[place:after] != data.shape:
             return None
         flat = reshape(x, (*x.dims[:place], data.size, *x.dims[after:]))
         return gather(flat, lift(np.flatnonzero(data)), axis=place)

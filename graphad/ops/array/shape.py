@@ -31,7 +31,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import entries_of
 from graphad.core.schema import Offset
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import are_numbers, format_dims, is_definite
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -132,7 +132,7 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:
     """`shape` of a tensor, or of the placeholder of a dropped value in a derivative rule."""
-    if x.dims is not None and all(type(size) is int for size in x.dims):
+    if x.dims is not None and are_numbers(x.dims):
         return constant_here(packed("shape", x.dims, dtype))
     return bind(Shape(dtype), x)
 

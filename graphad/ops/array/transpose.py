@@ -354,7 +354,7 @@ class Reverse(Op):
         return row_beside(axes[0], specs[0], *self.axes)
 
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
-        dims = x.dims or ()
+        dims = ranked(x.dims)
         gone = {axis % len(dims) for axis in self.axes}
         starts = tuple(size - 1 if i in gone else 0 for i, size in enumerate(dims))
         return kernels.forms.View(

@@ -19,7 +19,7 @@ from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.levels import trace_in_progress
-from graphad.core.shapes import Dims, TensorShape, are_compatible, as_dims, format_dims, is_definite
+from graphad.core.shapes import Dims, RawSize, TensorShape, are_compatible, as_dims, format_dims, is_definite
 from graphad.core.tensor import VALUES, Tensor
 from graphad.ops.array.create import zeros
 from graphad.ops.array.gather import gather
@@ -416,7 +416,7 @@ class TensorArray:
             not is_definite(x.dims) for x in self._written()
         )
 
-    def _apart(self, dims: Sequence[int | None]) -> Varied:
+    def _apart(self, dims: Sequence[RawSize]) -> Varied:
         """Its elements as those of several sizes."""
         if isinstance(self._buffer, Varied):
             return self._buffer

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphad.core.convert import lift
+from graphad.core.shapes import RawSize
 from graphad.ops.array.block import slice as part
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import fill, zeros
@@ -46,7 +47,7 @@ class Varied(NamedTuple):
     sizes: Tensor
 
     @classmethod
-    def blank(cls, count: TensorLike, dims: Sequence[int | None], dtype: DType) -> Varied:
+    def blank(cls, count: TensorLike, dims: Sequence[RawSize], dtype: DType) -> Varied:
         """Elements none of which is written."""
         sizes = fill(stack([count, len(dims)]), lift(np.int32(-1)))
         return cls(zeros(stack([count, *[size or 0 for size in dims]]), dtype), sizes)
@@ -59,7 +60,7 @@ class Varied(NamedTuple):
         return cls(rows, broadcast_to(every, concat([getitem(dims, slice(0, 1)), shape(every)[1:]], 0)))
 
     @classmethod
-    def of(cls, items: Sequence[Tensor | None], dims: Sequence[int | None], dtype: DType) -> Varied:
+    def of(cls, items: Sequence[Tensor | None], dims: Sequence[RawSize], dtype: DType) -> Varied:
         """These elements; None is one that is not written."""
         made = cls.blank(len(items), dims, dtype)
         for k, item in enumerate(items):
@@ -67,7 +68,7 @@ class Varied(NamedTuple):
                 made = made.written(lift(np.int32(k)), item, False, dims)
         return made
 
-    def written(self, index: Tensor, value: Tensor, grows: bool, dims: Sequence[int | None]) -> Varied:
+    def written(self, index: Tensor, value: Tensor, grows: bool, dims: Sequence[RawSize]) -> Varied:
         """With another element under a number; the array `grows` to hold it, or the number is out of range. All have the sizes
         `dims` where these are known."""
         own, there = shape(value), shape(self.rows)

@@ -15,7 +15,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
 from graphad.core.schema import Bound, Count, Number
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import RawSize, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros
@@ -169,7 +169,7 @@ class SuppressByClass(TupleOp):
             TensorSpec.of((batch,), int32),
         )
 
-    def _compare(self, boxes: tuple[int | None, ...], scores: tuple[int | None, ...]) -> None:
+    def _compare(self, boxes: tuple[RawSize, ...], scores: tuple[RawSize, ...]) -> None:
         pairs = [(boxes[0], scores[0]), (boxes[1], scores[1])]
         pairs += [(boxes[2], scores[2])] if boxes[2] != 1 else []
         if any(type(a) is int and type(b) is int and a != b for a, b in pairs):

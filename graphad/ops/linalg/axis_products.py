@@ -58,7 +58,8 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         )
     if a.ndim == b.ndim == 1 and left and is_definite(a.dims) and a.dims == b.dims:
         # The product of two vectors, whose labels would take longer to look at than it does.
-        row, column = bind(Reshape((1, a.dims[0])), a), bind(Reshape((a.dims[0], 1)), b)
+        (size,) = ranked(a.dims)
+        row, column = bind(Reshape((1, size)), a), bind(Reshape((size, 1)), b)
         return bind(Reshape(()), bind(MATMUL, row, column))
     letters = LETTERS
     la = list(letters[: a.ndim])

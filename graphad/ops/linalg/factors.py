@@ -25,6 +25,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, float16, float32, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
 from graphad.core.op import TupleOp, define, else_eval, no_form
+from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -94,7 +95,7 @@ class Qr(_Factors):
         require_matrix("qr", x, "input", False)
         if x.dims is None:
             return x, x
-        *lead, m, n = x.dims
+        *lead, m, n = ranked(x.dims)
         inner = m if self.full else _least(m, n)
         return x.with_dims((*lead, m, inner)), x.with_dims((*lead, inner, n))
 

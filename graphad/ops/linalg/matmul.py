@@ -25,7 +25,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dims import product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
-from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
+from graphad.core.shapes import Dims, broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import widened
@@ -221,7 +221,7 @@ def _to_input(ctx: VjpContext, i: int, g: Tensor) -> Tensor:
     return unbroadcast(ctx, i, g)
 
 
-def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Sequence[int | None] | None) -> Tensor:
+def _right(a: Tensor, g: Tensor, transpose_a: bool, dims: Dims) -> Tensor:
     """The cotangent of b in y = a b. If one matrix b serves a stack of a's, one long product sums over the stack."""
     if (
         dims is not None

@@ -10,7 +10,7 @@ from graphad.core.convert import lift
 from graphad.core.dimension import Dimension
 from graphad.core.dtypes import DType, as_dtype, int32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, UndefinedResultError
-from graphad.core.shapes import TensorShape, broadcast_dims, format_dims
+from graphad.core.shapes import RawSize, TensorShape, broadcast_dims, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.linalg.held import MadeOf
 
@@ -147,7 +147,7 @@ class Shaped(MadeOf):
         return f"<{type(self).__name__} shape={self.shape} dtype={self.dtype.name}>"
 
 
-def common_stack(name: str, operators: list[LinearOperator]) -> tuple[int, ...]:
+def common_stack(name: str, operators: list[LinearOperator]) -> tuple[RawSize, ...]:
     """The shape to which the batch shapes of several operators broadcast."""
     return broadcast_dims(name, *[op.dims[:-2] for op in operators]) or ()
 

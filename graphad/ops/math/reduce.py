@@ -33,7 +33,7 @@ from graphad.core.errors import ArgumentTypeError, SymbolicValueError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes
-from graphad.core.shapes import normalize_axes, normalize_axis, reduced_dims
+from graphad.core.shapes import are_numbers, normalize_axes, normalize_axis, ranked, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import (
@@ -196,7 +196,7 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Tensor:
     dims = x.dims
     if dims is not None:
         sizes = dims if axes is None else [dims[axis] for axis in axes]
-        if all(type(size) is int for size in sizes):
+        if are_numbers(sizes):
             count = dtype.numpy.type(product(sizes))
             return constant_here(count)
     return bind(CountOf(axes, dtype), x)
@@ -237,7 +237,7 @@ class ReduceMean(Reduction):
 
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
-        x_bar = np.empty(ctx.shape(0) or (), g.dtype)
+        x_bar = np.empty(ranked(ctx.shape(0)), g.dtype)
         if g.shape or not (x_bar.ndim and x_bar.size):
             return None
         x_bar.fill(g / wide(g.dtype).type(x_bar.size))

@@ -33,7 +33,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Given, Padding, Positive
-from graphad.core.shapes import are_compatible, format_dims, ranked
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -117,7 +117,7 @@ class Filtering(w.Windowed):
     def has_products(self, x: Ranked, *shapes: Sequence[Any]) -> bool:
         """Whether these shapes are numbers, and products of the dtype of x have library routines."""
         sizes = [size for shape in shapes for size in shape]
-        return x.dtype in (float32, float64) and w.all_known(sizes) and 0 not in sizes
+        return x.dtype in (float32, float64) and are_numbers(sizes) and 0 not in sizes
 
     def patches(self, x: Ranked, kernel: Sequence[Any]) -> Tensor:
         """`columns` by ops; a stack of matrices for a stack of images."""
@@ -215,10 +215,6 @@ def _no_rows(ctx: BatchContext) -> bool:
     return type(ctx.size) is int and not ctx.size
 
 
-def _known(sizes: Sequence[Any]) -> bool:
-    return all(type(size) is int for size in sizes)
-
-
 @define
 class Convolution(Filtering):
     """y[b, i..., o] is the sum over p... and c of element p... of window i... of x[b, ..., c] times kernel[p..., c, o]. The
@@ -279,7 +275,7 @@ class Convolution(Filtering):
         if not filters:
             return w.unfold_rows(bind(self, w.fold_rows(x), kernel), ctx.size, x.dims[1])
         row, of_kernel = x.dims[int(images) :], kernel.dims[1:]
-        if not _known(of_kernel[:-2]) or _no_rows(ctx):
+        if not are_numbers(of_kernel[:-2]) or _no_rows(ctx):
             return ctx.rowwise(self, x, kernel)
         if row[-1] != of_kernel[-2]:
             x = x if images else ctx.stack(x)
@@ -404,7 +400,7 @@ class ConvolutionInputGrad(Filtering):
         if not ctx.stacked(1):
             return w.images_of_rows(self, ctx, g, [kernel], given)
         window = kernel.dims[1:-2]
-        if not _known(window) or _no_rows(ctx):
+        if not are_numbers(window) or _no_rows(ctx):
             return ctx.rowwise(self, g, kernel, *given)
         stacked = ctx.stacked(0)
         if is_reference(self.dims[-1]):  # the number of groups is unknown
@@ -487,7 +483,7 @@ class ConvolutionFilterGrad(Filtering):
         return x_bar, bind(self.like(Convolution), x, h) if ctx.needs(1) else None
 
     def batch(self, ctx: BatchContext, x: Ranked, g: Ranked, *given: Ranked) -> Tensor:
-        if not _known(self.dims[:-2]) or is_reference(self.dims[-2]) or _no_rows(ctx):
+        if not are_numbers(self.dims[:-2]) or is_reference(self.dims[-2]) or _no_rows(ctx):
             return ctx.rowwise(self, x, g, *given)
         if x.dims[-1] != self.dims[-2]:
             made = self.changed(dims=(*self.dims[:-1], ctx.size * g.dims[-1]))

@@ -31,7 +31,7 @@ from graphad.core.dtypes import float32, float64
 from graphad.core.memo import Memo
 from graphad.core.op import define
 from graphad.core.schema import Given, Padding, Positive
-from graphad.core.shapes import ranked
+from graphad.core.shapes import are_numbers, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -125,7 +125,7 @@ def _geometry(op: Pool, sizes: tuple[Any, ...]) -> tuple[w.Pads, Any]:
     if found is None:
         pads = op.pads((0, *sizes, 0), op.window)
         parts = None
-        if w.all_known(sizes):
+        if are_numbers(sizes):
             parts = [
                 w.near(*size) for size in zip(sizes, op.window, op.strides, op.dilations, pads, strict=True)
             ]
@@ -173,7 +173,7 @@ class MaxPool(Pool):
         return forms.Convolved("maxima", self)
 
     def expanded(self, x: Ranked) -> Tensor | None:
-        if not w.all_known(x.dims[1:-1]):
+        if not are_numbers(x.dims[1:-1]):
             return None
         if self.near(x.dims) is not self:
             return bind(self.near(x.dims), x)
@@ -253,7 +253,7 @@ def _first_maxima(op: Any, x: Any, sizes: Sequence[int]) -> Iterator[tuple[tuple
 
 def _picks(op: Any, x: Any, places: Sequence[Any]) -> list[tuple[tuple[int, ...], Tensor]] | None:
     """For each element of a window, in order, whether it is the first maximum of a window and channel: bools, as recorded ops."""
-    if not w.all_known(x.dims[1:-1]) or math.prod(op.window) > _MOST_ELEMENTS or 0 in places:
+    if not are_numbers(x.dims[1:-1]) or math.prod(op.window) > _MOST_ELEMENTS or 0 in places:
         return None
     most = bind(op.like(MaxPool), x)
     whole = w.pad_around(x, op.pads_for(x.dims), _lowest(x.dtype.numpy))
@@ -399,7 +399,7 @@ class AvgPool(Pool):
         return forms.Convolved("means", self)
 
     def expanded(self, x: Ranked) -> Tensor | None:
-        if not w.all_known(x.dims[1:-1]) or x.dtype not in (float32, float64):
+        if not are_numbers(x.dims[1:-1]) or x.dtype not in (float32, float64):
             return None
         if self.near(x.dims) is not self:
             return bind(self.near(x.dims), x)
@@ -458,7 +458,7 @@ class AvgPoolGrad(Pool):
         return None if given else forms.Convolved("of_means", self)
 
     def expanded(self, g: Ranked, *given: Tensor) -> Tensor | None:
-        known = w.all_known((*self.dims[1:-1], *g.dims[1:-1])) and 0 not in g.dims
+        known = are_numbers((*self.dims[1:-1], *g.dims[1:-1])) and 0 not in g.dims
         if not known or g.dtype not in (float32, float64) or math.prod(self.window) > _MOST_ELEMENTS:
             return None
         share = g / lift(self.divisors(self.dims, g.dtype.numpy))

@@ -11,7 +11,7 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import ArgumentTypeError
-from graphad.core.shapes import normalize_axes
+from graphad.core.shapes import are_numbers, normalize_axes
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.math.arithmetic import square
@@ -42,7 +42,7 @@ def sufficient_statistics(
     x = lift(x)
     dims: Any = x.dims
     each: Any = x if shift is None else x - lift_like("sufficient_statistics", shift, x.dtype)
-    if dims is not None and all(type(size) is int for size in dims):
+    if dims is not None and are_numbers(dims):
         gone = normalize_axes("sufficient_statistics", axes, len(dims), "x", dims) or ()
         members = cast(math.prod(dims[axis] for axis in gone), x.dtype)
     else:  # all sums have the same number of elements

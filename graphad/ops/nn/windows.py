@@ -23,7 +23,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import entries_of
 from graphad.core.schema import Given, Padding, Positive
-from graphad.core.shapes import format_dims, is_definite, ranked
+from graphad.core.shapes import are_numbers, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, wide
@@ -199,11 +199,6 @@ def add_windows(
 _MOST_PARTS = 100  # elements of a window up to which its parts are added up by kernels
 
 
-def all_known(sizes: Sequence[Any]) -> bool:
-    """Whether sizes are numbers, rather than symbols or references."""
-    return all(type(size) is int for size in sizes)
-
-
 def _is_padded(pads: Pads) -> bool:
     return any(before or after for before, after in pads)
 
@@ -350,7 +345,7 @@ class Patches(Windowed):
         return TensorSpec.of((*found, *self.window, *(channels or (None,))), x.dtype)
 
     def expanded(self, x: Ranked) -> Tensor | None:
-        if self._is_view(x.dims) or not all_known(x.dims[1:-1]):
+        if self._is_view(x.dims) or not are_numbers(x.dims[1:-1]):
             return None
         return bind(self.changed(padding="VALID"), pad_around(x, self.pads(x.dims, self.window), 0))
 
@@ -360,7 +355,7 @@ class Patches(Windowed):
     def _is_view(self, dims: Sequence[Size]) -> bool:
         """Whether there is no padding."""
         if self.padding == "SAME":
-            return all_known(dims[1:-1]) and not _is_padded(self.pads(dims, self.window))
+            return are_numbers(dims[1:-1]) and not _is_padded(self.pads(dims, self.window))
         return self.padding == "VALID" or not _is_padded(self.padding)
 
     def eval(self, x: Array) -> Array:
@@ -405,7 +400,7 @@ class PatchesSum(Windowed):
     def expanded(self, g: Ranked, *given: Tensor) -> Tensor | None:
         rank, dims = len(self.strides), self.dims
         lead, window, channels = g.dims[: rank + 1], self.window, g.dims[-1]
-        if not all_known((*dims[1:-1], *g.dims[1:-1])) or 0 in g.dims or math.prod(window) > _MOST_PARTS:
+        if not are_numbers((*dims[1:-1], *g.dims[1:-1])) or 0 in g.dims or math.prod(window) > _MOST_PARTS:
             return None
 
         def part(at: tuple[int, ...]) -> Tensor:

@@ -16,6 +16,7 @@ from graphad.core.annotations import Ranked
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType
+from graphad.core.shapes import are_numbers
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import Reshape
@@ -37,7 +38,7 @@ def drawn(kind: str, key: Ranked, shape: Sequence[Any] | None, dtype: DType) -> 
     again, limits that are to be checked.
     """
     draw = _KINDS.get(kind)
-    if draw is None or shape is None or not all(type(size) is int for size in shape):
+    if draw is None or shape is None or not are_numbers(shape):
         return None
     if not math.prod(shape) or dtype is dtypes.bfloat16:
         return None

@@ -147,8 +147,8 @@ class Rfft(_Transform):
         dtype = complex_dtype(x.dtype)
         if x.dims is None:
             return TensorSpec.of(None, dtype)
-        n = x.dims[-1]
-        return TensorSpec.of((*x.dims[:-1], None if n is None else n // 2 + 1), dtype)
+        *lead, n = ranked(x.dims)
+        return TensorSpec.of((*lead, None if n is None else n // 2 + 1), dtype)
 
     def eval(self, x: Array) -> Array:
         n = x.shape[-1]

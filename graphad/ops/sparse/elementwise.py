@@ -13,6 +13,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dtypes import as_dtype, float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.shapes import RawSize
 from graphad.core.tensor import Tensor
 from graphad.ops.array.combine import tensor_scatter_nd_add, tensor_scatter_nd_max
 from graphad.ops.array.create import fill, ones, stop_gradient, zeros
@@ -95,7 +96,7 @@ def to_dense(
     return y
 
 
-def _shaped(y: Tensor, dims: tuple[int, ...]) -> Tensor:
+def _shaped(y: Tensor, dims: tuple[RawSize, ...]) -> Tensor:
     return y if y.dims == dims else ensure_shape(y, list(dims))
 
 

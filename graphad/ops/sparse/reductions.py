@@ -84,7 +84,7 @@ def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Tensor:
     )
     values = conj(a.values) if adjoint and a.dtype.is_complex else a.values
     parts = taken(b, a.indices[:, column]) * values[:, None]
-    size = a.dense_shape[row] if a.dims is None or a.dims[row] is None else a.dims[row]
+    size: Any = a.dense_shape[row] if a.dims is None or a.dims[row] is None else a.dims[row]
     return unsorted_segment_sum(parts, a.indices[:, row], size)
 
 
