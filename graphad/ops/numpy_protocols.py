@@ -203,7 +203,7 @@ def _counted(result: Any) -> Any:
 
 
 def _has_bfloat16(args: Sequence[Any]) -> bool:
-    return any(isinstance(x, VALUES) and x.dtype is bfloat16 for x in flatten(list(args))[0])
+    return any(isinstance(x, VALUES) and x.spec.dtype is bfloat16 for x in flatten(list(args))[0])
 
 
 def _in_arrays(result: Any) -> Any:
