@@ -229,8 +229,8 @@ _OF_OUTPUT = "Of floats the derivative is within 2 (1 + |y|) units in the last p
 asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES} {_OF_OUTPUT}.")
 acosh = unary_function(
     Acosh,
-    f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES} {_OF_OUTPUT}; at 1 it and the second are infinite, further "
-    "ones nan.",
+    f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES} {_OF_OUTPUT}; at 1 it and the second are infinite, "
+    "further ones nan.",
 )
 atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
 atan2 = binary_function(
