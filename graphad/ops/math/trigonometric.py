@@ -225,8 +225,13 @@ cosh = unary_function(
     f"The hyperbolic cosine, {_DTYPES}",
     example=">>> cosh([0.0, 1.0]).numpy()\narray([1.       , 1.5430807], dtype=float32)",
 )
-asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES}")
-acosh = unary_function(Acosh, f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES}")
+_OF_OUTPUT = "Of floats the derivative is within 2 (1 + |y|) units in the last place, where y is the result"
+asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES} {_OF_OUTPUT}.")
+acosh = unary_function(
+    Acosh,
+    f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES} {_OF_OUTPUT}; at 1 it and the second are infinite, "
+    "further ones nan.",
+)
 atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
 atan2 = binary_function(
     Atan2,

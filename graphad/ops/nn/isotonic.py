@@ -76,7 +76,7 @@ class IsotonicSegments(Op):
         return axis if axis is None or axis < len(specs[0].dims or ()) - 1 else MIXED
 
 
-def _starts(x: np.ndarray, fit: Any) -> np.ndarray:
+def _starts(x: np.ndarray, fit: Any) -> Any:
     """Which elements of a row begin a segment. SciPy puts segments of equal means into one block: that ends wherever the elements
     up to there have the mean of all of it."""
     is_new = np.concatenate([[True], x[1:] != x[:-1]])

@@ -110,3 +110,17 @@ def test_derivatives_of_atan_of_all_orders_are_0_at_infinity_and_hold_where_squa
             np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-320)
     for y in _derivatives(tf.math.atan, np.array([np.nan, 1.0])):
         np.testing.assert_array_equal(np.isnan(y), [True, False])
+
+
+@pytest.mark.parametrize("name", ["asinh", "acosh"])
+def test_slopes_of_inverse_hyperbolic_functions_lose_digits_with_their_logarithm_alone(name: str) -> None:
+    size = 10.0 ** np.random.default_rng(5).uniform(-3, 307, 2000)
+    x = size if name == "asinh" else 1.0 + size
+    wanted = 1 / np.hypot(1.0, x) if name == "asinh" else 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))
+    y, slope, _ = _derivatives(getattr(tf.math, name), x)
+    assert (np.abs(slope - wanted) <= (2 * (1 + np.abs(y)) + 4) * np.spacing(wanted)).all()
+
+
+def test_derivatives_of_acosh_at_1_are_infinite() -> None:
+    found = _derivatives(tf.math.acosh, np.array([1.0]))
+    np.testing.assert_array_equal(np.concatenate(found), [0.0, np.inf, -np.inf])
