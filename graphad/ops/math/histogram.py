@@ -114,21 +114,17 @@ def _find_mostly(flat: Array, steps: Any, reach: list[Any], doubt: np.float32, f
     low, high, bins = steps
     scale, shift = np.float32(bins / (high - low)), np.float32(-low / (high - low) * bins - doubt)
     is_within = reach[0] >= 0 and reach[1] < bins
-    is_unclear = np.empty(flat.size, bool)
-    size = min(flat.size, _LARGE_BLOCK)
-    room, other = np.empty(size, np.float32), np.empty(size, found.dtype)  # which stay in the cache
-    for start in range(0, flat.size, size):
-        part = found[start : start + size]
-        at, above = room[: part.size], other[: part.size]
-        np.multiply(flat[start : start + size], scale, out=at)
+    unclear = []
+    for start in range(0, flat.size, _LARGE_BLOCK):
+        part = found[start : start + _LARGE_BLOCK]
+        at = flat[start : start + _LARGE_BLOCK] * scale
         at += shift
         if not is_within:
-            at.clip(0, np.float32(bins) - np.float32(0.5), at)
+            np.clip(at, 0, np.float32(bins) - np.float32(0.5), at)
         np.copyto(part, at, casting="unsafe")
         at += 2 * doubt
-        np.copyto(above, at, casting="unsafe")
-        np.not_equal(part, above, out=is_unclear[start : start + size])
-    places = np.flatnonzero(is_unclear)
+        unclear.append(np.flatnonzero(part != at.astype(part.dtype)) + start)
+    places = np.concatenate(unclear)
     if places.size:
         found[places] = np.clip(_exact(flat[places], *steps), 0, bins - 1)
 

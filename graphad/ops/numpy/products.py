@@ -141,7 +141,14 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
       array([3, 7])
     """
     x1, x2 = promoted(x1, x2)
-    if axis == -1 and x1.dtype.is_floating and x1.dims and is_definite(x1.dims) and x1.dims == x2.dims:
+    if (
+        type(axis) is int
+        and axis == -1
+        and x1.dtype.is_floating
+        and x1.dims
+        and is_definite(x1.dims)
+        and x1.dims == x2.dims
+    ):
         return sum_of_products(x1, x2, -1)
     sizes = []
     for x in (x1, x2):
