@@ -11,8 +11,8 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data import rows
-from graphad.data.dataset import UNKNOWN, Dataset
-from graphad.data.described import positive
+from graphad.data.dataset import Dataset
+from graphad.data.described import UNKNOWN, positive
 from graphad.data.elements import leaves, mapped
 from graphad.function.decorator import function
 
@@ -33,6 +33,8 @@ class TracedDataset(Dataset):
     Raises: InvalidArgumentError (a ValueError): an iteration other than by a `for` statement of a traced function, or a step that
       a graph does not take.
     """
+
+    _rows: Callable[[], Rows]
 
     def __init__(self, lowered: Callable[[], Rows]) -> None:
         super().__init__(self._elsewhere, UNKNOWN, self._specs, lowered)

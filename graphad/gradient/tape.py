@@ -33,7 +33,8 @@ from graphad.ops.array.create import zeros_like
 if TYPE_CHECKING:
     from graphad.gradient.unconnected import UnconnectedGradients
 else:
-    UnconnectedGradients = str  # for `typing.get_type_hints`: programs that do not name the enum do not make it
+    # For `typing.get_type_hints`: programs that do not name the enum do not make it.
+    UnconnectedGradients = str
 
 _dtype_warnings = 5
 _USUAL = frozenset((EagerTensor, Variable))

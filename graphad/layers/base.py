@@ -192,7 +192,8 @@ class Layer(Configured, Module):
             for variable in layer._graphad_trained:
                 variable.follow_by_default(bool(value))
 
-    def build(self, input_shape: TensorShape) -> None:
+    # What `Any` alone allows: None for a layer that is called without inputs.
+    def build(self, input_shape: Any) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
     # A subclass chooses the arguments of its `call`, which `Any` alone allows.

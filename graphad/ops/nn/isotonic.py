@@ -90,7 +90,7 @@ def _starts(x: np.ndarray, fit: Any) -> Any:
     place = np.arange(len(x)) - np.repeat(starts, n)
     has_mean = (sums[:-1] - before) * np.repeat(n, n) == total * place
     alone = np.repeat(np.diff(firsts) == 1, n)  # equal elements, whatever their sums round to
-    return has_mean | alone  # type: ignore[no-any-return]
+    return has_mean | alone
 
 
 @blaming
