@@ -190,7 +190,7 @@ def backward(
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
         alone: EagerTensor | None = None  # the only cotangent, where rules on arrays may take it
         if len(out_marks) == 1:
-            mark: Any = out_marks[0]
+            mark: Any = out_marks[0]  # None has no cotangent
             bar = bars.pop(mark, None)
             if bar is None:
                 continue

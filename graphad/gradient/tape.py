@@ -33,8 +33,7 @@ from graphad.ops.array.create import zeros_like
 if TYPE_CHECKING:
     from graphad.gradient.unconnected import UnconnectedGradients
 else:
-    # For `typing.get_type_hints`: programs that do not name the enum do not make it.
-    UnconnectedGradients = str
+    UnconnectedGradients = str  # what it is for `typing.get_type_hints`, which needs no enum to be made
 
 _dtype_warnings = 5
 _USUAL = frozenset((EagerTensor, Variable))

@@ -311,7 +311,8 @@ def _cast(self: Tensor, dtype: DType) -> Tensor:
 
 
 def _stacked(self: Tensor, others: Sequence[Tensor]) -> Tensor:
-    return bind(lookup("stack")(0), self, *others)  # type: ignore[no-any-return]
+    stacked: Tensor = bind(lookup("stack")(0), self, *others)
+    return stacked
 
 
 def _added_up(self: Tensor, slices: IndexedSlices) -> Tensor:

@@ -246,9 +246,8 @@ def times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> T
 
 def adjoint(x: Tensor) -> Tensor:
     """The last two axes exchanged, and conjugated for complex dtypes."""
-    y: Tensor = importlib.import_module("graphad.ops.array.transpose").swap_axes(
-        x, -1, -2
-    )  # which few programs need
+    # Few programs need the module.
+    y: Tensor = importlib.import_module("graphad.ops.array.transpose").swap_axes(x, -1, -2)
     return bind(CONJ, y) if x.dtype.is_complex else y
 
 

@@ -177,9 +177,8 @@ def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) 
         return saturate_cast(real(value), wanted)
     if source.is_integer and wanted.is_integer and source.min >= wanted.min and source.max <= wanted.max:
         return cast(value, wanted)
-    clip_by_value = importlib.import_module(
-        "graphad.ops.math.select"
-    ).clip_by_value  # which few programs need
+    # Few programs need the module.
+    clip_by_value = importlib.import_module("graphad.ops.math.select").clip_by_value
     return cast(clip_by_value(value, *_bounds(source, wanted)), wanted)
 
 
