@@ -260,7 +260,7 @@ def _require_repeats(repeats: DeviceArray | Array) -> None:
 def _copied(repeats: Tensor, places: Tensor) -> Tensor:
     """Of which slices those at these places are copies."""
     ends = bind(lookup("cumsum")(0), repeats)
-    return bind(lookup("searchsorted")(True, int64), ends, places)
+    return bind(lookup("searchsorted")(True, int64), ends, places)  # type: ignore[no-any-return]
 
 
 @define

@@ -442,9 +442,10 @@ class Roll(Op):
         """One axis after the other."""
         if len(self.axes) < 2:
             return None
+        y: Tensor = x
         for k, axis in enumerate(self.axes):
-            x = bind(Roll((axis,)), x, bind(lookup("slice")((k,), (1,), (1,)), shifts))
-        return x
+            y = bind(Roll((axis,)), y, bind(lookup("slice")((k,), (1,), (1,)), shifts))
+        return y
 
     @else_eval("its numbers say where each element goes")
     def lower(self, x: TensorSpec, shifts: TensorSpec) -> kernels.forms.Form | None:
