@@ -188,6 +188,14 @@ def test_more_than_there_is_room_for() -> None:
     assert concrete.executable.classes[0].misses == 0
 
 
+def test_a_range_of_an_older_file_has_as_many_members_as_its_limits_say() -> None:
+    from graphad.ops.array.sequence import Range
+
+    assert Range.upgrade(1, {}) == {"size": None}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has 3 members and was made to have 4"):
+        Range(4).eval(np.int32(0), np.int32(3), np.int32(1))
+
+
 def test_a_saved_function(tmp_path: Any) -> None:
     class Model(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([24, 8]), tf.TensorSpec([], tf.int32)])
