@@ -66,7 +66,7 @@ class DeviceLevel:
         """Whether an operand is on the block's device, or on the CPU and no variable, which stays where it is."""
         if isinstance(x, Handle):
             return x.location == self.place
-        return not x.has_value or not x.away or x.location == self.place  # type: ignore[no-any-return]
+        return not x.has_value or not x.away or x.location == self.place
 
     def _brought(self, x: Any, result: bool = False) -> Any:
         """An operand, or the result of an op without operands, on the device of the block."""

@@ -51,7 +51,7 @@ class DeviceVariable(Variable):
         self._graphad_place = Handle(array, self._spec, False)
 
     @property
-    def guard(self) -> Any:  # type: ignore[override]
+    def guard(self) -> Any:
         """That of its place, which ops and compiled calls take too."""
         return self._graphad_place.guard
 

@@ -190,7 +190,7 @@ class HostTaped(HostCall):
 
 def _tensor(x: Any) -> Tensor:
     """An operand of an eval as a tensor where it is."""
-    return EagerTensor(x) if isinstance(x, np.ndarray | np.generic) else x.tensor()  # type: ignore[no-any-return]
+    return EagerTensor(x) if isinstance(x, np.ndarray | np.generic) else x.tensor()
 
 
 def _value(y: Any) -> Any:
