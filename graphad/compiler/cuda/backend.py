@@ -126,9 +126,9 @@ class Cuda(Backend):
     def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
         """Of numbers of two words only those are filled in whose words are the same, as those of 0."""
         if value.dtype.itemsize == 2 * _WORD:
-            words = np.ravel(value).view(np.uint64)
-            assert words[0] == words[1]
-            value, shape, target = words[0], (*shape, 2), (*target, _WORD)
+            both = np.ravel(value).view(np.uint64)
+            assert both[0] == both[1]
+            value, shape, target = both[:1].reshape(()), (*shape, 2), (*target, _WORD)
         dtype = as_dtype(_BITS[value.dtype.itemsize])
         walk = Operand(tuple(shape), tuple([n // value.dtype.itemsize for n in target]))
         form = Map((), (dtype,), (), ((forms.SCALAR, 0),))
