@@ -83,7 +83,7 @@ class Dataset(Mixtures):
         Raises: InvalidArgumentError (a ValueError): a scalar, or first axes of different sizes.
         """
         if any(is_traced(leaf) for leaf in leaves(tensors)):
-            return _of_traced().of_slices(tensors)
+            return _of_traced().of_slices(tensors)  # type: ignore[no-any-return]
         arrays = on_host(tensors)
         sizes = [array.shape[0] if array.ndim else None for array in leaves(arrays)]
         if not sizes or None in sizes:
@@ -107,7 +107,7 @@ class Dataset(Mixtures):
     def from_tensors(tensors: NestLike, name: str | None = None) -> Dataset:
         """One element: the nest of tensors itself."""
         if any(is_traced(leaf) for leaf in leaves(tensors)):
-            return _of_traced().of_one(tensors)
+            return _of_traced().of_one(tensors)  # type: ignore[no-any-return]
         arrays = on_host(tensors)
         lowered = _plain_only(arrays, lambda: rows.single(mapped(lift, arrays)))
         return Dataset(lambda: iter([arrays]), 1, lambda: spec_of(arrays), lowered)
@@ -181,7 +181,7 @@ class Dataset(Mixtures):
             if not isinstance(part, Dataset):
                 raise ArgumentTypeError(f"zip: {part!r:.100} is no Dataset, of type {type(part).__name__}.")
         if any(type(part) is not Dataset for part in parts):
-            return _of_traced().zipped(nest)
+            return _of_traced().zipped(nest)  # type: ignore[no-any-return]
         known = [part._count for part in parts if part._count != INFINITE]
         count = INFINITE if not known else UNKNOWN if UNKNOWN in known else min(known)
 

@@ -11,8 +11,8 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data import rows
-from graphad.data.dataset import UNKNOWN, Dataset
-from graphad.data.described import positive
+from graphad.data.dataset import Dataset
+from graphad.data.described import UNKNOWN, positive
 from graphad.data.elements import leaves, mapped
 from graphad.function.decorator import function
 
@@ -36,17 +36,20 @@ class TracedDataset(Dataset):
 
     def __init__(self, lowered: Callable[[], Rows]) -> None:
         super().__init__(self._elsewhere, UNKNOWN, self._specs, lowered)
+        self._as_rows = lowered
 
     def _elsewhere(self) -> NoReturn:
         raise InvalidArgumentError(f"Dataset: {_OF_TENSORS}")
 
     def _specs(self) -> Any:
         """The specs of an element, from a trace of any."""
-        traced = function(lambda number: self._rows().at(number)).get_concrete_function(TensorSpec((), int64))
+        traced = function(lambda number: self._as_rows().at(number)).get_concrete_function(
+            TensorSpec((), int64)
+        )
         return traced.structured_outputs
 
     def _then(self, step: Callable[[Rows], Rows]) -> TracedDataset:
-        return TracedDataset(lambda: step(self._rows()))
+        return TracedDataset(lambda: step(self._as_rows()))
 
     def __graphad_stream__(self) -> Any:
         self._elsewhere()
@@ -59,7 +62,7 @@ class TracedDataset(Dataset):
 
     def cardinality(self, name: str | None = None) -> Tensor:
         """How many elements there are, int64."""
-        return self._rows().count
+        return self._as_rows().count
 
     def map(
         self,
