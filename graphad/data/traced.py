@@ -38,17 +38,20 @@ class TracedDataset(Dataset):
 
     def __init__(self, lowered: Callable[[], Rows]) -> None:
         super().__init__(self._elsewhere, UNKNOWN, self._specs, lowered)
+        self._as_rows = lowered
 
     def _elsewhere(self) -> NoReturn:
         raise InvalidArgumentError(f"Dataset: {_OF_TENSORS}")
 
     def _specs(self) -> Any:
         """The specs of an element, from a trace of any."""
-        traced = function(lambda number: self._rows().at(number)).get_concrete_function(TensorSpec((), int64))
+        traced = function(lambda number: self._as_rows().at(number)).get_concrete_function(
+            TensorSpec((), int64)
+        )
         return traced.structured_outputs
 
     def _then(self, step: Callable[[Rows], Rows]) -> TracedDataset:
-        return TracedDataset(lambda: step(self._rows()))
+        return TracedDataset(lambda: step(self._as_rows()))
 
     def __graphad_stream__(self) -> Any:
         self._elsewhere()
@@ -61,7 +64,7 @@ class TracedDataset(Dataset):
 
     def cardinality(self, name: str | None = None) -> Tensor:
         """How many elements there are, int64."""
-        return self._rows().count
+        return self._as_rows().count
 
     def map(
         self,

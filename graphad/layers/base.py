@@ -208,7 +208,8 @@ class Layer(Configured, Module):
         inputs = None if is_without else self._cast(inputs)
         settle()
         if not self.built:
-            self.build(None if is_without else _shapes_of(inputs))
+            shapes: Any = None if is_without else _shapes_of(inputs)
+            self.build(shapes)
             self.built = True
         if "training" in kwargs and not _takes_training(type(self).call):
             kwargs.pop("training")  # a model hands it to every layer
