@@ -369,15 +369,13 @@ class _Tracing:
             more = journal.changed(self._state.places, same_shape=True)
             if more:
                 raise _Further(self._state, more)
-        may_change = getattr(elements, "may_change", False)  # as in loops over data sets
-        self._check_shapes(body_part.graph.output_specs, may_change)
-        late = body_part.graph.output_specs[n : n + len(late_leaves(self._late))]
+        may_change, specs = getattr(elements, "may_change", False), body_part.graph.output_specs
+        self._check_shapes(specs, may_change)  # it may in loops over data sets
+        late = specs[n : n + len(late_leaves(self._late))]
         rows = collected(test_part, body_part, self._rows, self._values, [] if walk is None else walk.xs)
         kept = [k for k in range(n) if k not in rows]
         start = [*[self._values[k] for k in kept], *self._first_late(late)]
-        limit = None if walk is None else walk.limit()
-        if isinstance(elements, Counter):
-            limit = elements.length()
+        limit = elements.length() if isinstance(elements, Counter) else None if walk is None else walk.limit()
         if maximum is not None:
             most = step_limit(maximum)
             limit = most if limit is None else minimum(limit, most)

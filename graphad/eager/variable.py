@@ -479,10 +479,9 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         return value
 
     def _assign_slice(self, key: int | slice | tuple[int | slice, ...], value: TensorLike) -> Variable:
+        update = importlib.import_module("graphad.ops.array.slice").slice_update  # few programs need it
         value = self._operand(value)
-        from graphad.ops.array.slice import slice_update  # imported here, since few programs need it
-
-        return self.rewrite(lambda x: slice_update(x, key, value))
+        return self.rewrite(lambda x: update(x, key, value))
 
     def __setitem__(self, key: int, value: TensorLike) -> NoReturn:
         raise ArgumentTypeError(
