@@ -22,6 +22,7 @@ with held:  # classes and functions stay
     import graphad.ops.math
     import graphad.ops.linalg.matmul
     import graphad.ops.math.reduce  # a loss is a sum or a mean
+    import graphad.ops.math.trigonometric
     import graphad.eager.variable
     import graphad.function.polymorphic  # the first call must not wait for what traces it
     import graphad.function.decorator
@@ -92,8 +93,6 @@ register_later(
         "graphad.ops.math.special": "erf erfc erfinv exp_square",
         "graphad.ops.math.sum_of_products": "sum_of_products",
         "graphad.ops.math.sums": "add_n",
-        "graphad.ops.math.trigonometric": "acos acosh asin asinh atan atan2 atan_bend atan_slope atanh cos "
-        "cosh one_minus_square one_plus_square sin sinh tan",
         "graphad.ops.math.truncated": "gcd truncatediv truncatemod",
         "graphad.ops.nn.activation": "elu elu_grad leaky_relu leaky_relu_grad relu relu6 relu_grad",
         "graphad.ops.nn.conv": "convolution convolution_filter_grad convolution_input_grad",

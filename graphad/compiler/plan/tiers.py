@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from graphad.core.op import IO, WRITES
 from graphad.graph.ir import Graph
 
 if TYPE_CHECKING:  # modules that only compiling needs are imported when something is compiled
-    import queue
-
     from graphad.compiler.backend import Backend
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
@@ -362,7 +361,9 @@ def _apart_from_signals(work: Callable[[], None]) -> None:
 
 
 _waiting: weakref.WeakSet[Compilation] = weakref.WeakSet()  # the requests in progress
-_tasks: queue.SimpleQueue[Callable[[], None]] | None = None
+_IDLE = 5.0  # seconds after which the preparing thread ends
+_tasks: deque[Callable[[], None]] = deque()
+_more = threading.Event()  # there are tasks; those before it was last cleared were seen
 _thread: threading.Thread | None = None
 _thread_lock = forks.lock()
 
@@ -372,31 +373,27 @@ def _background(task: Callable[[], None]) -> None:
 
     Where there can be no thread now, the task waits for the next one: until then its graph runs as NumPy calls.
     """
-    global _thread, _tasks
+    global _thread
     with _thread_lock:
-        if _tasks is None:
-            import queue
-
-            _tasks = queue.SimpleQueue()
-        _tasks.put(task)
+        _tasks.append(task)
+        _more.set()
         if _thread is None or not _thread.is_alive():
-            thread = threading.Thread(target=_serve, args=(_tasks,), name="graphad-prepare", daemon=True)
+            thread = threading.Thread(target=_serve, args=(_tasks, _more), name="graphad-prepare", daemon=True)
             _thread = thread if forks.started(thread) else None
 
 
-def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
-    from queue import Empty
-
+def _serve(tasks: deque[Callable[[], None]], more: threading.Event) -> None:
     global _thread
     while True:
-        try:
-            task = tasks.get(timeout=5.0)
-        except Empty:
-            with _thread_lock:
-                if tasks.empty():
-                    _thread = None
-                    return
+        more.clear()
+        if not tasks:
+            if not more.wait(_IDLE):
+                with _thread_lock:
+                    if not tasks:
+                        _thread = None
+                        return
             continue
+        task = tasks.popleft()
         with forks.settled:
             interval = sys.getswitchinterval()
             sys.setswitchinterval(min(interval, SWITCH))
@@ -409,7 +406,7 @@ def _serve(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
 @forks.in_child
 def _start_anew() -> None:
     """In a forked child: thread and worker are gone; the next request starts both."""
-    global _thread, _tasks
-    _thread = _tasks = None
+    global _thread, _tasks, _more
+    _thread, _tasks, _more = None, deque(), threading.Event()
     for compilation in tuple(_waiting):
         compilation.forget_request()
