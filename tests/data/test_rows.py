@@ -91,6 +91,28 @@ def test_the_shuffled_elements_are_all_there_in_another_order_each_time():
     assert first.tolist() != other.tolist() and first.tolist() != x.numpy().tolist()
 
 
+@pytest.mark.parametrize("make", [Dataset.from_tensor_slices, lambda v: Dataset.from_tensors([v, v])])
+def test_slices_of_a_variable_are_those_when_a_traced_function_makes_the_data_set(make):
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def f():
+        rows, total = make(v), 0.0
+        for row in rows:
+            v.assign(v * 2.0)
+            total += tf.reduce_sum(row)
+        for row in rows:
+            total += tf.reduce_sum(row)
+        return total
+
+    steps = len(make(v))
+    for _ in range(2):
+        wanted = 2 * sum(float(tf.reduce_sum(row)) for row in make(v))
+        before = v.numpy()
+        assert float(f()) == wanted
+        np.testing.assert_array_equal(v, before * 2**steps)
+
+
 def test_gradients_go_through_the_slices_of_a_traced_tensor():
     @tf.function
     def f(x):
