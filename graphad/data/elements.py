@@ -17,10 +17,11 @@ import numpy as np
 from graphad.core.composites import flatten_fields, flatten_records, is_record, of_slice, of_stack, reranked
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError, StructureError
+from graphad.core.scopes import executing_eagerly
 from graphad.core.shapes import Dims, TensorShape, as_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec, TypeSpec
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.data.sparse import SparseArray, sparse_spec
 from graphad.ops.sparse.tensor import SparseTensor, SparseTensorSpec
 
@@ -197,9 +198,11 @@ def _is_window(leaf: object) -> bool:
 
 
 def is_traced(leaf: Any) -> bool:
-    """Whether a leaf belongs to a function that is being traced and has no value yet."""
+    """Whether a leaf belongs to a function that is being traced and has no value yet, as what that reads of a variable."""
     if isinstance(leaf, list | tuple):
         return any(is_traced(part) for part in leaf)
+    if isinstance(leaf, Handle):
+        return not executing_eagerly()
     return isinstance(leaf, Tensor) and not leaf.has_value and leaf.known is None
 
 

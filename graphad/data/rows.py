@@ -24,7 +24,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.scan import map_fn
 from graphad.ops.control.while_loop import while_loop
-from graphad.ops.math import less, maximum, minimum
+from graphad.ops.math import less, maximum, minimum, reduce_all
 from graphad.ops.math.cast import cast
 from graphad.ops.random import shuffle
 from graphad.ops.state.effects import require
@@ -149,9 +149,11 @@ def batched(rows: Rows, size: int, drop: bool) -> Rows:
 
     def many(i: Tensor) -> Any:
         if not is_even:
-            raise InvalidArgumentError(
-                "batch: the batches of a data set of traced tensors have sizes that may differ and do not stack; use "
-                "batch(n, drop_remainder=True)."
+            sizes = minimum(rows.count - i * size, size)
+            require(
+                reduce_all(sizes == sizes[:1]),
+                "batch: the batches have different sizes and do not stack; use batch(n, drop_remainder=True).",
+                [],
             )
         return map_fn(at, i)
 

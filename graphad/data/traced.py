@@ -134,12 +134,14 @@ class TracedDataset(Dataset):
 
 def of_slices(tensors: NestLike) -> TracedDataset:
     """The slices of tensors, of which some are traced."""
-    return TracedDataset(lambda: rows.slices(mapped(lift, tensors)))
+    given = mapped(lift, tensors)  # now, since a variable may change before a loop begins
+    return TracedDataset(lambda: rows.slices(given))
 
 
 def of_one(tensors: NestLike) -> TracedDataset:
     """One element, of tensors of which some are traced."""
-    return TracedDataset(lambda: rows.single(mapped(lift, tensors)))
+    given = mapped(lift, tensors)
+    return TracedDataset(lambda: rows.single(given))
 
 
 def zipped(nest: NestLike) -> TracedDataset:

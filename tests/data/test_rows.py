@@ -39,6 +39,9 @@ STEPS = {
     "batches": lambda rows: rows.batch(3),
     "whole batches": lambda rows: rows.batch(3, drop_remainder=True),
     "batches of batches": lambda rows: rows.batch(2, drop_remainder=True).batch(2),
+    "batches of batches that happen to be whole": lambda rows: rows.batch(2).take(3).batch(2),
+    "batches of the last batch": lambda rows: rows.batch(2).skip(3).batch(1).batch(2),
+    "no batches of batches": lambda rows: rows.take(0).batch(2).batch(3),
     "numbered": lambda rows: rows.enumerate(5).batch(4),
     "taken": lambda rows: rows.skip(2).take(3),
     "all taken": lambda rows: rows.take(-1).take(100),
@@ -86,6 +89,28 @@ def test_the_shuffled_elements_are_all_there_in_another_order_each_time():
     first, other = order(x).numpy(), order(x).numpy()
     assert sorted(first) == sorted(other) == x.numpy().tolist()
     assert first.tolist() != other.tolist() and first.tolist() != x.numpy().tolist()
+
+
+@pytest.mark.parametrize("make", [Dataset.from_tensor_slices, lambda v: Dataset.from_tensors([v, v])])
+def test_slices_of_a_variable_are_those_when_a_traced_function_makes_the_data_set(make):
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def f():
+        rows, total = make(v), 0.0
+        for row in rows:
+            v.assign(v * 2.0)
+            total += tf.reduce_sum(row)
+        for row in rows:
+            total += tf.reduce_sum(row)
+        return total
+
+    steps = len(make(v))
+    for _ in range(2):
+        wanted = 2 * sum(float(tf.reduce_sum(row)) for row in make(v))
+        before = v.numpy()
+        assert float(f()) == wanted
+        np.testing.assert_array_equal(v, before * 2**steps)
 
 
 def test_gradients_go_through_the_slices_of_a_traced_tensor():
