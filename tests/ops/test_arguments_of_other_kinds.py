@@ -96,3 +96,20 @@ def test_equal_elements_of_isotonic_regression_are_segments_of_their_own() -> No
         tape.watch(tenths)
         y = tf.nn.isotonic_regression(tenths)[0] * tf.range(7.0)
     np.testing.assert_allclose(tape.gradient(y, tenths), [np.arange(7.0)])
+
+
+@pytest.mark.parametrize(
+    "x, segments, fitted",
+    [
+        ([-1e20, 3.0, 1.0], [0, 1, 1], [-1e20, 2.0, 2.0]),
+        ([np.inf, 1.0, 2.0], [0, 0, 0], [np.inf] * 3),
+        ([1.0, np.inf, 2.0, 3.0], [0, 1, 1, 1], [1.0] + [np.inf] * 3),
+        ([3.0, -np.inf, 2.0, 1.0], [0, 0, 1, 1], [-np.inf, -np.inf, 1.5, 1.5]),
+    ],
+)
+def test_segments_of_isotonic_regression_do_not_depend_on_the_size_of_elements_before_them(
+    x: list[float], segments: list[int], fitted: list[float]
+) -> None:
+    y, found = tf.nn.isotonic_regression(np.array(x), decreasing=False)
+    np.testing.assert_array_equal(found, segments)
+    np.testing.assert_array_equal(y, fitted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isqrt, prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -126,10 +126,22 @@ def _sizes(count: int, m: int) -> tuple[int, int]:
 def _convolved(a: np.ndarray, v: np.ndarray) -> np.ndarray:
     if len(a) < len(v):
         a, v = v, a
-    return _correlated(a, v[::-1], len(v) - 1)
+    return _apart(_of_pieces(a, v[::-1], len(v) - 1), a, v, "full")
 
 
-def _correlated(a: np.ndarray, v: np.ndarray, around: int = 0) -> np.ndarray:
+def _correlated(a: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return _apart(_of_pieces(a, v), a, v[::-1], "valid")
+
+
+def _apart(y: np.ndarray, a: np.ndarray, v: np.ndarray, mode: Literal["full", "valid"]) -> np.ndarray:
+    """The convolution y. Where it is not finite, NumPy's: in a matrix of shifted elements NaN and infinity meet zeros, so that
+    all results of a piece would be NaN."""
+    if type(y) is not np.ndarray or y.dtype.kind not in "fc" or np.isfinite(y).all():
+        return y
+    return np.convolve(a, v, mode)
+
+
+def _of_pieces(a: np.ndarray, v: np.ndarray, around: int = 0) -> np.ndarray:
     """The correlation of v with a, which has so many zeros on both sides."""
     n, m = len(a) + 2 * around, len(v)
     count = n - m + 1
@@ -188,7 +200,7 @@ def _correlated_rows(a: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _correlation(a: Any, v: Any, n: int, m: int) -> Tensor:
-    """`_correlated` as ops, for devices: pieces and the matrix are gathered."""
+    """`_of_pieces` as ops, for devices: pieces and the matrix are gathered."""
     count = n - m + 1
     if m > count:
         piece = min(max(count, _SHORT), _LONG, m)

@@ -85,12 +85,24 @@ def _starts(x: np.ndarray, fit: Any) -> Any:
     firsts = fit(x[runs], weights=ends - runs).blocks
     starts, stops = runs[firsts[:-1]], ends[firsts[1:] - 1]
     n = stops - starts
-    sums = np.concatenate([[0.0], np.cumsum(x)])
-    before, total = np.repeat(sums[starts], n), np.repeat(sums[stops] - sums[starts], n)
     place = np.arange(len(x)) - np.repeat(starts, n)
-    has_mean = (sums[:-1] - before) * np.repeat(n, n) == total * place
+    with np.errstate(all="ignore"):  # infinite elements
+        sums = _sums_within(x, place, n.max(initial=0))
+        before = np.where(place > 0, np.roll(sums, 1), 0.0)
+        total = np.repeat(sums[stops - 1], n)
+        has_mean = (before * np.repeat(n, n) == total * place) & np.isfinite(total)
     alone = np.repeat(np.diff(firsts) == 1, n)  # equal elements, whatever their sums round to
-    return has_mean | alone
+    return has_mean | alone | (place == 0)
+
+
+def _sums_within(x: np.ndarray, place: np.ndarray, most: int) -> np.ndarray:
+    """For each element the sum of those of its block up to it, without a digit lost to other blocks: of twice as many in each
+    round. `place` tells how many stand before it in its block, which has `most` elements at most."""
+    sums, step = x.copy(), 1
+    while step < most:
+        sums[step:] += np.where(place[step:] >= step, sums[:-step], 0.0)
+        step *= 2
+    return sums
 
 
 @blaming

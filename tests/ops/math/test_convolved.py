@@ -43,6 +43,21 @@ def test_sums_are_those_of_numpy_for_all_sizes_of_pieces(n: int, m: int, dtype: 
         assert _within(found, np.correlate(A, V.conj(), "valid"), size, dtype)
 
 
+@pytest.mark.parametrize("of_first", [True, False])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("n", "m"), [(3, 1), (300, 1), (1000, 70), (2000, 1900)])
+def test_what_is_not_finite_is_in_the_sums_that_it_belongs_to_alone(
+    n: int, m: int, value: float, of_first: bool
+) -> None:
+    a, v = _numbers("float64", n), _numbers("float64", m)
+    (a if of_first else v)[m // 3] = value
+    for found, wanted in (
+        (bind(VectorConvolution(), tf.constant(a), tf.constant(v)), np.convolve(a, v)),
+        (bind(VectorConvolution(True), tf.constant(a), tf.constant(v)), np.correlate(a, v, "valid")),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
 @pytest.mark.parametrize("correlates", [False, True])
 @pytest.mark.parametrize(("n", "m"), SIZES)
 def test_what_devices_run_is_the_same_sums(n: int, m: int, correlates: bool) -> None:
