@@ -303,3 +303,22 @@ def test_columns_of_complex_numbers_of_unknown_size():
         rows = outer(x, at_once=False)  # pulled back one by one
         np.testing.assert_allclose(outer(x), rows, rtol=1e-12)
         np.testing.assert_allclose(unknown(x), rows, rtol=1e-12)
+
+
+def test_a_loop_without_a_round_that_may_return_early_and_whose_ranks_are_unknown():
+    """No round tells the sizes that its derivative asks for."""
+
+    def f(x):
+        for _ in tf.range(0):
+            x = tf.tanh(x) + 0.5 * x
+            if tf.size(x) > 3 and tf.reduce_sum(x) > 0.0:
+                return x * 2.0
+        return x * x
+
+    traced = tf.function(f, input_signature=[tf.TensorSpec(None, tf.float64)])
+    inside = tf.function(jacobian_of(traced), input_signature=[tf.TensorSpec(None, tf.float64)])
+    for shape in ((3, 2), (2,), (), (0, 2)):
+        x = tf.constant(RNG.normal(size=shape))
+        wanted = jacobian_of(lambda x: x * x)(x)
+        np.testing.assert_array_equal(jacobian_of(traced)(x), wanted)
+        np.testing.assert_array_equal(inside(x), wanted)

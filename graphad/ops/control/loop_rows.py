@@ -16,7 +16,7 @@ from graphad.core.annotations import BatchContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
-from graphad.core.errors import UnansweredError
+from graphad.core.errors import GraphadError, UnansweredError
 from graphad.core.op import IO, WRITES
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -25,6 +25,7 @@ from graphad.graph.compose import add, append
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.broadcast import BroadcastTo
+from graphad.ops.array.create import zeros
 from graphad.ops.array.transpose import swap_axes
 from graphad.ops.control.cond import BOTH, THEN, Cond
 from graphad.ops.control.layers import add_zeros_of, with_stacked_outputs
@@ -44,6 +45,28 @@ _INT = TensorSpec.of((), dtypes.int32)
 
 def batch_loop(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of a loop with stacked inputs; outputs that are the same in every row are marked."""
+    try:
+        return _batched(loop, ctx, limit, values)
+    except GraphadError:
+        # As in `Loop.fold`: without a step, the sizes of slices need not fit the others.
+        if not any((ctx.row_spec(i + 1).dims or ())[:1] == (0,) for i in loop.operands.xs):
+            raise
+    return _without_steps(loop, ctx, values)
+
+
+def _without_steps(loop: Loop, ctx: BatchContext, values: Sequence[Any]) -> tuple[Tensor, ...]:
+    """The outputs of a loop that makes no step in any row: the carries as they are, and stacks without slices."""
+    places = loop.operands
+    rows = [ctx.row_spec(i) for i in range(loop.inputs.total)]
+    carries = [values[i] if ctx.stacked(i + 1) else ctx.unstacked(values[i]) for i in places.carries]
+    stacks = [
+        ctx.unstacked(zeros((0, *[0 if size is None else size for size in (y.dims or ())[1:]]), y.dtype))
+        for y in loop.outputs.ys(loop.infer(*rows))
+    ]
+    return (*carries, ctx.unstacked(lift(np.int32(0))), *stacks)
+
+
+def _batched(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any]) -> tuple[Tensor, ...]:
     places, results = loop.operands, loop.results
     stacked = [ctx.stacked(i + 1) for i in range(places.total)]
     carry, fixed, xs = places.carries(stacked), places.invariants(stacked), places.xs(stacked)
