@@ -378,7 +378,9 @@ def _background(task: Callable[[], None]) -> None:
         _tasks.append(task)
         _more.set()
         if _thread is None or not _thread.is_alive():
-            thread = threading.Thread(target=_serve, args=(_tasks, _more), name="graphad-prepare", daemon=True)
+            thread = threading.Thread(
+                target=_serve, args=(_tasks, _more), name="graphad-prepare", daemon=True
+            )
             _thread = thread if forks.started(thread) else None
 
 
