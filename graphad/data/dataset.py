@@ -169,7 +169,7 @@ class Dataset(Mixtures):
             lambda: (np.asarray(lift(i, kind).numpy()) for i in numbers),
             len(numbers),
             lambda: TensorSpec((), kind),
-            lambda: rows.counted(numbers.start, numbers.step, len(numbers), kind),
+            (lambda: rows.counted(numbers, kind)) if rows.holds(kind, numbers) else None,
         )
 
     @staticmethod
@@ -458,7 +458,8 @@ class Dataset(Mixtures):
         if times < 0:
             return Dataset(make, INFINITE if self._count else 0, self._spec)
         known = self._count * times if self._count >= 0 else self._count
-        return Dataset(make, known, self._spec, self._lowered(lambda before: rows.repeated(before, times)))
+        lowered = None if known > int64.max else self._lowered(lambda before: rows.repeated(before, times))
+        return Dataset(make, known, self._spec, lowered)
 
     def take(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """The first `count` elements; all for -1."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphad.data.rows import Rows, Walked
 
 INFINITE, UNKNOWN = -1, -2
-_SEEDS = 2**31 - 1
+SEEDS = 2**31 - 1
 
 
 def _refuse(cls: type, name: str) -> NoReturn:
@@ -175,6 +175,6 @@ def positive(method: str, argument: str, given: Any) -> int:
 
 def seeds_of(seed: int | None, is_new_each_time: bool | None) -> Iterator[list[int]]:
     """The seed of each iteration, in turn."""
-    first = int(uniform((), maxval=_SEEDS, dtype="int32")) if seed is None else int(seed)
+    first = int(uniform((), maxval=SEEDS, dtype="int32")) if seed is None else int(seed)
     changes = seed is None if is_new_each_time is None else is_new_each_time
     return ([abs(first), i if changes else 0] for i in itertools.count())

@@ -6,7 +6,7 @@ is known. Such a loop asks nothing of the host: it compiles as any other, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from graphad.ops.control.while_loop import while_loop
 from graphad.ops.math import less, maximum, minimum, reduce_all
 from graphad.ops.math.cast import cast
 from graphad.ops.random import shuffle
+from graphad.ops.random.distributions import stateless_shuffle
 from graphad.ops.state.effects import require
 
 
@@ -102,13 +103,19 @@ def single(tensors: Any) -> Rows:
     )
 
 
-def counted(start: int, step: int, count: int, dtype: Any) -> Rows:
-    """The numbers `start`, `start + step`, ..."""
+def holds(dtype: Any, found: Sequence[int]) -> bool:
+    """Whether int64, by which ops count, and a dtype of integers have all numbers of a range."""
+    kinds = {int64, dtype} if dtype.is_integer else {int64}
+    return all(kind.min <= i <= kind.max for kind in kinds for i in (*found[:1], *found[-1:]))
+
+
+def counted(found: range, dtype: Any) -> Rows:
+    """The numbers of a range."""
 
     def many(i: Tensor) -> Any:
-        return cast(start + i * step, dtype)
+        return cast(found.start + i * found.step, dtype)
 
-    return Rows(lift(count, int64), many, many)
+    return Rows(lift(len(found), int64), many, many)
 
 
 def together(nest: Any) -> Rows:
@@ -203,10 +210,11 @@ def repeated(rows: Rows, times: int) -> Rows:
     return rows.renumbered(rows.count * times, lambda i: i % maximum(rows.count, 1))
 
 
-def reordered(rows: Rows, seed: int | None) -> Rows:
-    """The elements in an order that is drawn when the loop begins."""
-    order = shuffle(numbers(rows.count), seed=seed)
-    return rows.renumbered(rows.count, lambda i: gather(order, i), reorders=True)
+def reordered(rows: Rows, seed: int | None, key: Tensor | None) -> Rows:
+    """The elements in an order that is drawn when the loop begins, or in the one that belongs to `key`."""
+    every = numbers(rows.count)
+    order = shuffle(every, seed=seed) if key is None else stateless_shuffle(every, key)
+    return rows.renumbered(rows.count, lambda i: gather(order, i), reorders=key is None)
 
 
 def reduced(rows: Rows, state: Any, function: Callable[..., Any]) -> Any:

@@ -12,9 +12,10 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data import rows
 from graphad.data.dataset import Dataset
-from graphad.data.described import UNKNOWN, positive
+from graphad.data.described import SEEDS, UNKNOWN, positive
 from graphad.data.elements import leaves, mapped
 from graphad.function.decorator import function
+from graphad.ops.random import uniform
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike
@@ -95,10 +96,18 @@ class TracedDataset(Dataset):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> TracedDataset:
-        """The elements in an order that each iteration draws from all of them, for any `buffer_size` but 1."""
+        """The elements in an order that each iteration draws from all of them, for any `buffer_size` but 1; one order for all
+        iterations where `reshuffle_each_iteration` is False."""
         if isinstance(buffer_size, int) and positive("shuffle", "buffer_size", buffer_size) == 1:
             return self
-        return self._then(lambda before: rows.reordered(before, seed))
+        key = None
+        if reshuffle_each_iteration is not None and not reshuffle_each_iteration:
+            key = (
+                uniform((2,), maxval=SEEDS, dtype="int32")
+                if seed is None
+                else lift([abs(int(seed)), 0], int64)
+            )
+        return self._then(lambda before: rows.reordered(before, seed, key))
 
     def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
         """The data set `count` times."""

@@ -113,6 +113,41 @@ def test_slices_of_a_variable_are_those_when_a_traced_function_makes_the_data_se
         np.testing.assert_array_equal(v, before * 2**steps)
 
 
+@pytest.mark.parametrize("seed", [None, 4])
+def test_an_order_that_is_not_to_change_is_one_for_all_loops_and_repetitions(seed):
+    @tf.function
+    def orders(x):
+        rows = Dataset.from_tensor_slices(x).shuffle(30, seed=seed, reshuffle_each_iteration=False)
+        first, other = tf.zeros([0]), tf.zeros([0])
+        for row in rows:
+            first = tf.concat([first, [row]], 0)
+        for row in rows.repeat(2):
+            other = tf.concat([other, [row]], 0)
+        return first, other
+
+    x = tf.range(30.0)
+    first, other = orders(x)
+    assert sorted(first.numpy()) == x.numpy().tolist() != first.numpy().tolist()
+    np.testing.assert_array_equal(other, np.tile(first, 2))
+    assert (orders(x)[0].numpy().tolist() == first.numpy().tolist()) is (seed is not None)
+
+
+def test_what_int64_or_the_dtype_does_not_count_is_left_to_the_host():
+    @tf.function
+    def first(rows):
+        total = tf.zeros([])
+        for row in rows:
+            total += tf.cast(row, tf.float32)
+            if total > 7.0:
+                break
+        return total
+
+    assert float(first(Dataset.range(3).repeat(2**62))) == 9
+    assert float(first(Dataset.range(2**63, 2**63 + 2, output_type="uint64"))) == 2.0**63
+    with pytest.raises(ValueError, match="out of range"):
+        first(Dataset.range(256, 258, output_type="uint8"))
+
+
 def test_gradients_go_through_the_slices_of_a_traced_tensor():
     @tf.function
     def f(x):
