@@ -288,8 +288,9 @@ def _added_to_zeros(into: np.ndarray, number: np.ndarray, rows: np.ndarray) -> b
     for each, both in their order."""
     if into.itemsize not in (4, 8) or into.view(f"u{into.itemsize}").any():
         return False
-    form = kernels.forms.Indexed("add", 0, 0)
-    found = by_step(form, (rows, number), into.shape, into.dtype, rows.size)
+    form, found = kernels.forms.Indexed("add", 0, 0), None
+    if rows.shape == (*number.shape, *into.shape[1:]):
+        found = by_step(form, (rows, number), into.shape, into.dtype, rows.size)
     if found is not None:
         into[...] = found
         return True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, ARGUMENT, Made, Place
 from graphad.compiler.rows import Patch, Row
-from graphad.core.dims import Size, evaluate, is_run_time, run_time_symbols
+from graphad.core.dims import Dim, Size, evaluate, is_run_time, run_time_symbols
 from graphad.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -92,6 +92,22 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
     for row in patched(make, scope.numbers):
         builder.add_row(row)
     return works[0]
+
+
+def require_rising(specs: Sequence[TensorSpec]) -> None:
+    """Raise where a size falls as one that the run finds grows: its memory is planned for the largest sizes. Also where an array
+    has no elements, whatever such sizes it has: no row touches it, and none would tell its shape."""
+    for spec in specs:
+        dims = spec.dims or ()
+        for name in run_time_symbols(dims):
+            falls = any(
+                factor < 0 and name in monomial
+                for size in dims
+                if isinstance(size, Dim)
+                for monomial, factor in size.terms.items()
+            )
+            if falls or 0 in [size for size in dims if type(size) is int]:
+                raise _no_plan(name)
 
 
 def _require_room(places: Iterable[Place]) -> None:

@@ -19,7 +19,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
-from graphad.compiler.plan.measured import add_patched, cuts, rooms, sizes_of
+from graphad.compiler.plan.measured import add_patched, cuts, require_rising, rooms, sizes_of
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.outcomes import Asked, blame, failed, fit
 from graphad.compiler.plan.places import ARENA as IN_ARENA
@@ -61,6 +61,7 @@ class Bound:
 
     def __init__(self, schedule: Schedule, numbers: Mapping[str, int], address: Address) -> None:
         self.schedule = schedule
+        require_rising(schedule.partition.specs)
         self.numbers = rooms(schedule.partition.rooms, numbers)
         self._address = address
         self.partition = schedule.partition

@@ -46,6 +46,14 @@ def combined(
     The arguments but the first ones are those of `forms.Indexed`. Where a slice is one number, NumPy's loops are quicker.
     """
     depth = indices.shape[-1] if has_coordinates else 1
+    places = indices.shape[lead : indices.ndim - has_coordinates]
+    fits = values.shape == (
+        *shape[:axis],
+        *places,
+        *shape[axis + depth :],
+    )  # a step would write past its place
+    if not fits or indices.shape[:lead] != tuple(shape[:lead]):
+        return None
     if depth > MOST_COORDINATES or math.prod(shape[axis + depth :]) < 2:
         return None
     form = kernels.forms.Indexed(way, lead, axis, has_coordinates, negative)

@@ -313,7 +313,7 @@ class BandPart(Op):
 
     def eval(self, x: Array) -> Array:
         form = kernels.forms.Band(self.lower_, self.upper)
-        found = by_step(form, (x,), x.shape, x.dtype, x.size)
+        found = by_step(form, (x,), x.shape, x.dtype, x.size) if x.ndim > 1 else None
         if found is not None:
             return found  # type: ignore[no-any-return]
         rows, columns = x.shape[-2:]

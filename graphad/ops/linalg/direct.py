@@ -117,7 +117,9 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
     divided, is taken from all further ones, product by product. Raises: MatrixError: there is a 0 on the diagonal.
     """
     n, shape = a.shape[-1], (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
+    found = None
+    if a.shape == (*b.shape[:-1], b.shape[-2]):  # a step would read and write past them
+        found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:
         return found  # type: ignore[no-any-return]
     columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
