@@ -93,8 +93,8 @@ class SaveOptions:
       function_aliases: A dict of functions of the object, or lists of concrete functions, by other names: see `LoadOptions`.
       experimental_variable_policy: None, "save_variable_devices" or "expand_distributed_variables", which change nothing: there
         is one replica, and a file names no devices.
-      namespace_whitelist, save_debug_info, experimental_io_device, experimental_image_format, experimental_skip_saver,
-      experimental_debug_stripper: Accepted for compatibility; they have no effect.
+      namespace_whitelist, save_debug_info, experimental_io_device: Accepted for compatibility; they have no effect.
+      experimental_image_format, experimental_skip_saver, experimental_debug_stripper: Likewise.
     Raises: InvalidArgumentError (a ValueError): no such policy, or a namespace that is no string; ArgumentTypeError (a
       TypeError): aliases that are no dict of functions by name. `save` raises for what cannot be saved.
     """

@@ -381,6 +381,7 @@ _excuse(_GIVEN, "numbers", "sparse_cross_entropy_grad", "take_along_axis_grad")
 _excuse(
     _OTHERS, "bfloat16", "one_minus_square", "one_plus_square", "reciprocal_grad", "sigmoid_grad", "tanh_grad"
 )
+_excuse(_OTHERS, "float16", "one_plus_square")
 _excuse(_OTHERS, "complex", "squared_difference", "tridiagonal_eigenvalues")
 
 
