@@ -18,6 +18,7 @@ from importlib.machinery import (
     SourceFileLoader,
     SourcelessFileLoader,
 )
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,9 +43,7 @@ def usual(path: str) -> FileFinder:
 
 
 def ours(path: str) -> Directory:
-    spec = graphad.__spec__
-    assert spec is not None and spec.cached is not None
-    before, _, after = spec.cached[len(str(ROOT)) :].partition("__init__")
+    before, _, after = cache_from_source(str(ROOT / "__init__.py"))[len(str(ROOT)) :].partition("__init__")
     return Directory(path, before, after)
 
 
@@ -62,6 +61,13 @@ def parts(spec: ModuleSpec | None) -> Any:
         spec.loader.name,
         spec.loader.path,
     )
+
+
+@pytest.fixture(autouse=True)
+def bytecode_beside_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever `PYTHONPYCACHEPREFIX` is: with it nothing is installed."""
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
 
 
 @pytest.fixture
