@@ -44,6 +44,9 @@ class DeviceLevel:
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         with entered(self.below):
+            if op.stores and isinstance(inputs[0], Handle) and not inputs[0].away:
+                # Lists and arrays were put on the device before it was known where they go.
+                inputs = [inputs[0], *[x.here() if x.away and x.has_value else x for x in inputs[1:]]]
             if all(map(self._may_come, inputs)):
                 inputs = [self._brought(x) for x in inputs]
             else:

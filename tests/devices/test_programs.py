@@ -128,17 +128,30 @@ def test_operands_on_two_devices_are_refused_with_both_names() -> None:
         there * there.gpu(1)
     with pytest.raises(ValueError, match=r"'cuda:0'.*'cpu:0'"):
         v.assign(here)
+    with pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:0'"):
+        w.assign(there)
     with tf.device("cuda"):
         for refused in (
             lambda: here * there.gpu(1),
             lambda: there * there.gpu(1),
-            lambda: w.assign(there),
             lambda: v.assign(here.gpu(1)),
         ):
             with pytest.raises(ValueError, match=r"'cpu:0'.*'cuda:[01]'|'cuda:0'.*'cuda:1'"):
                 refused()
     assert (here.gpu() + there).location == "cuda:0"
     assert isinstance(there.cpu() + here, EagerTensor)
+
+
+def test_a_variable_of_the_cpu_takes_values_in_a_block() -> None:
+    """Lists and arrays are put on the block's device before it is known that the variable is elsewhere."""
+    w, start = tf.Variable([1.0, 2.0]), tf.constant([0.5, 0.5])
+    with tf.device("cuda"):
+        w.assign([3.0, 4.0])
+        w.assign_add(np.array([1.0, 1.0], np.float32))
+        w.assign_sub(start)
+        w.assign_add(tf.exp(tf.zeros([2])))
+    assert isinstance(w.data, np.ndarray)
+    np.testing.assert_array_equal(w, [4.5, 5.5])
 
 
 def test_in_a_block_what_is_on_the_cpu_comes_to_the_device() -> None:
