@@ -27,7 +27,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import GREATER
 from graphad.ops.math.compiled_loops import by_loop
 from graphad.ops.math.exponential import EXP
-from graphad.ops.math.select import MINIMUM, SELECT, Maximum
+from graphad.ops.math.select import SELECT
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 # P in powers of x ** 2, for |x| <= 1.
@@ -200,6 +200,7 @@ _TAILS = (
     ),
 )
 _BORDER, _END, _CENTRE = 0.5, 28.0, 2.5
+_SHORT_END = 16.0  # beyond it exp(-x ** 2) is 0 in float32
 
 
 def _near(x: np.ndarray) -> np.ndarray:
@@ -280,13 +281,13 @@ def _bell(x: Tensor, factor: float) -> Tensor:
     if found is not None:
         return found
     wide = cast(x, float32)
+    bound = scalar_like(_SHORT_END, wide)
+    wide = bind(SELECT, bind(GREATER, bind(ABS, wide), bound), bound, wide)
     square = bind(SQUARE, wide)
     y = bind(EXP, bind(NEG, square))
     if x.dtype is float32:
-        exact = bind(SQUARE, cast(bind(STOP_GRADIENT, x), float64))
-        exact = bind(MINIMUM, exact, scalar_like(1e30, exact))
+        exact = bind(SQUARE, cast(bind(STOP_GRADIENT, wide), float64))
         lost = cast(bind(SUB, exact, cast(bind(STOP_GRADIENT, square), float64)), float32)
-        lost = bind(Maximum(), lost, scalar_like(-1.0, x))  # where squares are too large or infinite, y is 0
         y = bind(SUB, y, bind(MUL, y, lost))
     return cast(bind(MUL, scalar_like(factor, wide), y), x.dtype)
 

@@ -219,3 +219,22 @@ def test_derivatives_of_narrow_floats_are_those_of_float64_rounded_once(name, dt
             with np.errstate(over="ignore"):
                 rounded = wide.numpy().astype(dtype)
             np.testing.assert_allclose(found.numpy(), rounded, rtol=np.finfo(dtype).eps, atol=1e-30)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_derivatives_of_erf_vanish_at_the_ends_of_the_range(name, dtype, jit):
+    x = tf.constant(
+        [np.inf, -np.inf, 6e4, -6e4] if dtype == "float16" else [np.inf, -np.inf, 3e38, 1e30], dtype
+    )
+
+    def further(x):
+        found = getattr(tf.math, name)
+        for _ in range(3):
+            found = tf.grad(lambda z, f=found: tf.reduce_sum(f(z)))
+        return found(x)
+
+    np.testing.assert_array_equal(
+        np.abs(tf.function(further, jit_compile=True)(x) if jit else further(x)), 0.0
+    )
