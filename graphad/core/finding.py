@@ -80,6 +80,11 @@ class Directory(FileFinder):
         if any(name.endswith(tuple(EXTENSION_SUFFIXES)) for name in names):  # they come before sources
             self._names = frozenset()
 
+    def invalidate_caches(self) -> None:
+        """Files have changed: from now on Python's finder is asked."""
+        super().invalidate_caches()
+        self._names = frozenset()
+
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
         name = fullname.rpartition(".")[2]
         spec = None

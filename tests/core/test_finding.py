@@ -175,6 +175,14 @@ def test_a_compiled_module_comes_before_its_source(package: Path) -> None:
     assert spec is not None and spec.origin == str(beside)
 
 
+def test_a_compiled_module_that_is_told_of_later_comes_first_too(package: Path) -> None:
+    finder, beside = ours(str(package)), package / f"a{EXTENSION_SUFFIXES[0]}"
+    beside.write_bytes(b"")
+    finder.invalidate_caches()
+    spec = finder.find_spec("found_package.a")
+    assert spec is not None and spec.origin == str(beside)
+
+
 def test_a_loader_reads_the_source_of_each_time_that_it_is_asked(package: Path) -> None:
     again("found_package.a")
     spec = ours(str(package)).find_spec("found_package.a")
