@@ -32,7 +32,14 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec
-from graphad.core.shapes import are_compatible, format_dims, is_definite, normalize_axis, require_axes
+from graphad.core.shapes import (
+    are_compatible,
+    are_numbers,
+    format_dims,
+    is_definite,
+    normalize_axis,
+    require_axes,
+)
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import add_at, added_at, as_dtype_of, summed, wide
@@ -150,7 +157,7 @@ def _slices(g: Tensor, indices: Any, dims: Any, ctx: VjpContext) -> IndexedSlice
     """The cotangent of a lookup along axis 0 as slices."""
     flat = indices if indices.ndim == 1 else _flattened(indices, indices.ndim)
     values = g if indices.ndim == 1 else _flattened(g, indices.ndim)
-    numbers = all(type(size) is int for size in dims)
+    numbers = are_numbers(dims)
     return IndexedSlices(
         values, flat, lift(np.array(dims, np.int32)) if numbers else sizes_of(ctx.inputs[0]), dims
     )

@@ -17,7 +17,7 @@ from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, Ro
 from graphad.core.bind import bind, constant_here
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, are_numbers, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
@@ -91,7 +91,7 @@ class VectorConvolution(Op):
         return as_dtype_of(y.reshape(*lead, y.shape[-1]), a)
 
     def expanded(self, a: Ranked, v: Ranked) -> Tensor | None:
-        if len(a.dims) != 1 or not all(type(size) is int for size in (*a.dims, *v.dims)):
+        if len(a.dims) != 1 or not are_numbers((*a.dims, *v.dims)):
             return None
         n, m = a.dims[0], v.dims[0]
         if self.correlates:
