@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import graphad as tf
@@ -44,6 +45,29 @@ def test_modes_of_compilation_hold_from_the_next_call_on(monkeypatch):
     tf.config.set_jit("always")
     assert f(x).numpy().tolist() == [3.0, 5.0]
     assert sizes.native is not None
+
+
+def test_determinism_has_compiled_code_from_the_first_call_on(monkeypatch):
+    monkeypatch.setattr(flags, "jit", "auto")
+    tf.config.experimental.enable_op_determinism()
+    x = tf.constant(np.random.default_rng(0).normal(size=(40, 30)), tf.float32)
+    w = tf.Variable(np.random.default_rng(1).normal(size=(30, 20)), dtype=tf.float32)
+
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.softmax(tf.tanh(x @ w)) ** 2)
+        return tape.gradient(loss, w)
+
+    results = {gradient(x).numpy().tobytes() for _ in range(20)}
+    (sizes,) = executable_of(gradient.get_concrete_function(x).graph)._sizes.values()
+    assert sizes.native is not None and len(results) == 1
+
+
+def test_determinism_leaves_it_to_the_program_that_nothing_is_compiled(monkeypatch):
+    monkeypatch.setattr(flags, "jit", "never")
+    tf.config.experimental.enable_op_determinism()
+    assert tf.config.jit() == "never"
 
 
 def test_a_mode_that_does_not_exist_is_told_at_import():

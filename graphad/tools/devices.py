@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
-from graphad.core.flags import flags
+from graphad.core.flags import ALWAYS, AUTO, flags
 from graphad.core.logs import get_logger
 from graphad.devices import library
 
@@ -282,7 +282,16 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 
 def enable_op_determinism() -> None:
-    """Make results the same at every run; they are, on the same kind of machine."""
+    """Make results the same at every run of a program, on the same kind of machine, from the first call of each function.
+
+    Sums of floats, small matrix products and functions such as `exp` differ in their last bits between NumPy and compiled code,
+    and when a function's compiled code arrives depends on time. So functions wait for it in their first call, as by
+    `graphad.config.set_jit("always")`; those that are never compiled have the bits of NumPy at each call.
+
+    Raises: Nothing.
+    """
+    if flags.jit == AUTO:
+        flags.jit = ALWAYS
 
 
 def tensor_float_32_execution_enabled() -> bool:
