@@ -1,7 +1,7 @@
 """The remainders of divisions, exact as C99 has them.
 
 The quotient of two floats, rounded and cut off, is the true one or one more, if it has no more digits than a float; then one
-fused step gives the remainder without rounding. Longer quotients are rare: scalar code takes off as many of their digits at a time.
+fused step gives the remainder without rounding. Longer quotients are rare: scalar code takes off as many digits at a time.
 """
 
 from __future__ import annotations
