@@ -91,10 +91,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geometry, "NARROW", 0)
 
 
-def agree(found: Any, want: Any) -> None:
+def agree(found: Any, want: Any, rtol: float = 1e-6) -> None:
     for mine, other in zip(tf.nest.flatten(found), tf.nest.flatten(want), strict=True):
         assert mine.dtype == other.dtype and mine.shape == other.shape
-        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=rtol, atol=rtol / 10)
 
 
 @pytest.mark.parametrize("pieces", ["few", "many"])

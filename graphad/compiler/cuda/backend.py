@@ -14,7 +14,7 @@ import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Part, Walk
 from graphad.compiler.cuda import build, epilogues, geometry, indexed, products, routines, walk
-from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
 from graphad.compiler.cuda.plans import Plan
@@ -43,7 +43,7 @@ class Cuda(Backend):
     """One device of this process."""
 
     is_host = False
-    has_stages = has_endings = has_routines_in_loops = True
+    has_stages = has_endings = has_routines_in_loops = has_branches = True
     expands = True
     runs_evals = True
     product_dtypes = frozenset(("float32", "float64"))
@@ -173,6 +173,9 @@ class Cuda(Backend):
 
     def repeat(self) -> int:
         return REPEAT
+
+    def branch(self) -> int:
+        return BRANCH
 
     def poll(self) -> int:
         return 0

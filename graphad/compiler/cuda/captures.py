@@ -27,7 +27,7 @@ SEEN = 3  # runs with the same addresses, of which the last is captured
 KEPT, NOTED = 8, 32  # graphs of an instance, addresses whose runs are counted
 MOST_NODES = 4096  # of a graph
 NEVER = MOST_NODES + 1
-PRODUCT, REPEAT, ENDED = -1, -2, -3  # addresses of what is no kernel
+PRODUCT, REPEAT, ENDED, BRANCH = -1, -2, -3, -6  # addresses of what is no kernel
 
 
 def nodes(rows: Sequence[Row]) -> int:
@@ -39,7 +39,7 @@ def nodes(rows: Sequence[Row]) -> int:
             for axis in range(row.words[products.AXES] - 1):
                 count *= row.words[products.AXES + 1 + 4 * axis]
             total += count
-        elif row.function == ANSWER:  # which the host reads
+        elif row.function in (ANSWER, BRANCH):  # which the host reads
             return NEVER
         elif row.function == REPEAT:
             if waits(row):
@@ -57,8 +57,10 @@ def waits(row: Row) -> bool:
 
 
 def has_own_body(row: Row) -> bool:
-    """Whether each round of a loop may be one graph."""
-    return waits(row) and not row.words[table.MOVES] and 2 <= nodes(row.tables[0][1]) < NEVER
+    """Whether a row is a loop each of whose rounds may be one graph."""
+    if row.function != REPEAT or not waits(row) or row.words[table.MOVES]:
+        return False
+    return 2 <= nodes(row.tables[0][1]) < NEVER
 
 
 Table = tuple[int, int]  # its address, and how many rows it has

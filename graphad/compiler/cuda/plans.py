@@ -17,7 +17,7 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
 from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
-from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.routines import ANSWER, CALL
 from graphad.compiler.cuda.shared import MAX_DYNAMIC_SHARED_SIZE_BYTES, room
 from graphad.compiler.cuda.written import Written
@@ -227,8 +227,9 @@ class _Blocks:
             return kind["ended"], self._ended(row, memory, about), walk.ENDED_HEAD
         if row.function in (CALL, ANSWER):
             return kind["call" if row.function == CALL else "answer"], self._block([about], row, memory), 1
-        if row.function == REPEAT:
-            return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
+        if row.function in (REPEAT, BRANCH):
+            function = kind["loop" if row.function == REPEAT else "branch"]
+            return function, self._nested(row, memory, about), walk.LOOP_HEAD
         if not row.function:  # a rehearsal neither waits for kernels nor runs them
             return 0, self._block([about], row, memory), 1
         return self._launch(row, memory, about)
@@ -271,7 +272,8 @@ class _Blocks:
         block[walk.PARAMETERS] = self._words([first + 8 * k for k in range(len(row.words) + len(further))])[1]
         return (walk.addresses()["launch"] if blocks else 0), block, walk.LAUNCH_HEAD
 
-    def _loop(self, row: Row, memory: Memory, about: int) -> Any:
+    def _nested(self, row: Row, memory: Memory, about: int) -> Any:
+        """The block of a loop or a branch, with the tables that it walks."""
         block = self._block([about], row, memory)
         inner = [[self._row(each, memory, about) for each in rows] for _, rows in row.tables]
         for (word, _), made in zip(row.tables, inner, strict=True):

@@ -311,6 +311,21 @@ def _loop() -> str:
     return f.text()
 
 
+def _branch() -> str:
+    """Walks the first table where the byte on the device is not 0, else the second."""
+    f = Function("i64 @graphad_cuda_branch(ptr %state, ptr %block)")
+    w = f.at("%block", LOOP_HEAD)
+    Moves(f, w, "1").begin()
+    held = f.slot("i8", 0)
+    _read(f, f.word(w, ANSWER), 1, held.address)
+    holds = f.test("ne", held.get(), 0, "i8")
+    found = f.choose(holds, "ptr", f.pointer(w, BODY), f.pointer(w, TEST))
+    rows = f.choose(holds, "i64", f.word(w, BODY_ROWS), f.word(w, TEST_ROWS))
+    _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {found}, i64 {rows})"))
+    f.ret(0)
+    return f.text()
+
+
 def _run() -> str:
     """The whole run, without the interpreter's lock."""
     f = Function("i64 @graphad_cuda_run(ptr %state)")
@@ -336,6 +351,7 @@ SYMBOLS = (
     "graphad_cuda_call",
     "graphad_cuda_answer",
     "graphad_cuda_loop",
+    "graphad_cuda_branch",
     "graphad_cuda_stream",
     "graphad_cuda_replay",
 )
@@ -355,6 +371,7 @@ def text() -> str:
             _call(),
             _answer(),
             _loop(),
+            _branch(),
             _run(),
         ]
     )
