@@ -381,6 +381,18 @@ def test_features_are_listed():
     assert set(feature.all_but(feature.LISTS)) == set(feature.all()) - {feature.LISTS}
 
 
+TYPED = """import graphad as tf
+f = tf.function(lambda x: x if x > 0 else -x)
+print("value", float(f(tf.constant(-3.0))))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="the interpreter keeps what was typed from 3.13 on")
+def test_what_was_typed_into_the_interpreter_is_converted():
+    done = subprocess.run([sys.executable, "-i"], input=TYPED, capture_output=True, text=True)
+    assert "value 3.0" in done.stdout, done.stderr
+
+
 def codes_of(code):
     for const in code.co_consts:
         if isinstance(const, type(code)):
