@@ -38,11 +38,14 @@ from graphad.devices.functions import (
     UFUNCS,
 )
 from graphad.devices.library import cupyx, library
+from graphad.devices.operators import Operators
 from graphad.devices.streams import current, on, using
 from graphad.devices.substitutes import SCALED, VALUES, checked, dtype_of, replaced, solve
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.devices.interface import Held, Stream
+    from graphad.devices.tensor import DeviceTensor
 
 
 _METADATA: dict[str, Callable[[Any], Any]] = {
@@ -81,7 +84,7 @@ def noted(name: str) -> None:
     runs_on_host[name] = runs_on_host.get(name, 0) + 1
 
 
-class DeviceArray:
+class DeviceArray(Operators):
     """An array on a device, with the part of NumPy's array interface that rules use. It is read-only once an op has returned
     it.
 
@@ -94,17 +97,34 @@ class DeviceArray:
     __slots__ = ("held", "index", "stream")
     __array_priority__ = 1000
 
-    def __init__(self, held: Any, index: int, stream: Any = None) -> None:
-        self.held = held
+    def __init__(self, held: np.ndarray, index: int, stream: Stream | None = None) -> None:
+        self.held: Held = held  # type: ignore[assignment]  # views and copies of `Held` are NumPy's to type checkers
         self.index = index
         self.stream = current() if stream is None else stream
 
-    shape = property(lambda self: self.held.shape)
-    ndim = property(lambda self: self.held.ndim)
-    size = property(lambda self: self.held.size)
-    nbytes = property(lambda self: self.held.nbytes)
-    itemsize = property(lambda self: self.held.dtype.itemsize)
-    flags = property(lambda self: _CONTIGUOUS)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.held.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.held.ndim
+
+    @property
+    def size(self) -> int:
+        return self.held.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.held.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        return self.held.dtype.itemsize
+
+    @property
+    def flags(self) -> object:
+        return _CONTIGUOUS
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -139,10 +159,10 @@ class DeviceArray:
         with using(self.index, _arrays((self, value))):
             self.held.imag = _given(value, self.index)
 
-    def _like(self, held: object) -> DeviceArray:
+    def _like(self, held: np.ndarray) -> DeviceArray:
         return DeviceArray(held, self.index, self.stream)
 
-    def tensor(self) -> Any:
+    def tensor(self) -> DeviceTensor:
         """The array as a tensor."""
         from graphad.devices.tensor import DeviceTensor  # imported here: it depends on this class
 
@@ -201,7 +221,7 @@ class DeviceArray:
     def __getitem__(self, key: Any) -> Any:
         if _is_plain(key) or _is_inside(key, self.shape):
             with using(self.index, _arrays((self, key))) as others:
-                return _taken(self.held[_given(key, self.index)], self.index, others and (self,))
+                return _taken(self.held[_given(key, self.index)], self.index, (self,) if others else ())
         return _on_host("getitem", operator.getitem, (self, key), {}, self.index)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -214,10 +234,19 @@ class DeviceArray:
             return
         _in_place("setitem", operator.setitem, (self, key, value), {})
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"'DeviceArray' object has no attribute {name!r}", name=name, obj=self)
-        return functools.partial(_method, self, name)
+    if TYPE_CHECKING:  # to which `__getattr__` would have any name
+        all: Callable[..., DeviceArray]
+        astype: Callable[..., DeviceArray]
+        max: Callable[..., DeviceArray]
+        min: Callable[..., DeviceArray]
+        reshape: Callable[..., DeviceArray]
+        view: Callable[..., DeviceArray]
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(np.ndarray, name):
+                raise AttributeError(f"'DeviceArray' object has no attribute {name!r}", name=name, obj=self)
+            return functools.partial(_method, self, name)
 
     def made(self, how: str, *args: object) -> DeviceArray:
         """A new array on the same device: "zeros" or "empty"."""
@@ -415,7 +444,7 @@ def _method(array: DeviceArray, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _on_device(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     args: Sequence[Any],
     kwargs: dict[str, Any],
     index: int,
@@ -427,7 +456,7 @@ def _on_device(
         y = function(
             *[_given(x, index) for x in args], **{key: _given(x, index) for key, x in kwargs.items()}
         )
-        return _taken(y, index, others and arrays)
+        return _taken(y, index, arrays if others else ())
 
 
 def _arrays(things: Iterable[Any]) -> Iterator[DeviceArray]:
@@ -439,13 +468,15 @@ def _arrays(things: Iterable[Any]) -> Iterator[DeviceArray]:
             yield from _arrays(x)
 
 
-def _on_host(name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any], index: int) -> Any:
+def _on_host(
+    name: str, function: Callable[..., object], args: Sequence[Any], kwargs: dict[str, Any], index: int
+) -> Any:
     noted(name)
     y = function(*[_read(x) for x in args], **{key: _read(x) for key, x in kwargs.items()})
     return _placed(y, index)
 
 
-def _in_place(name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _in_place(name: str, function: Callable[..., object], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Have NumPy write into its first argument, which may be a view of another array of the device."""
     noted(name)
     target = args[0]
@@ -546,49 +577,3 @@ def _is_along(a: Any, indices: Any, axis: Any = -1) -> bool:
         and a.ndim == indices.ndim
         and _takes_inside(a, indices, axis)
     )
-
-
-def _in_itself(array: DeviceArray, value: Any) -> Any:
-    """What `array += ...` gives: the array itself, and a new one in place of a number, as NumPy's numbers do."""
-    if not array.shape:
-        return value
-    array[...] = value
-    return array
-
-
-def _install(ufunc: np.ufunc, slot: str, reflected: bool = False) -> None:
-    setattr(DeviceArray, f"__{slot}__", lambda self, *other: ufunc(self, *other))
-    if reflected:
-        setattr(DeviceArray, f"__r{slot}__", lambda self, other: ufunc(other, self))
-        setattr(DeviceArray, f"__i{slot}__", lambda self, other: _in_itself(self, ufunc(self, other)))
-
-
-for _name, _slot in (
-    ("add", "add"),
-    ("subtract", "sub"),
-    ("multiply", "mul"),
-    ("divide", "truediv"),
-    ("floor_divide", "floordiv"),
-    ("remainder", "mod"),
-    ("power", "pow"),
-    ("matmul", "matmul"),
-    ("bitwise_and", "and"),
-    ("bitwise_or", "or"),
-    ("bitwise_xor", "xor"),
-    ("left_shift", "lshift"),
-    ("right_shift", "rshift"),
-):
-    _install(getattr(np, _name), _slot, True)
-for _name, _slot in (
-    ("less", "lt"),
-    ("less_equal", "le"),
-    ("greater", "gt"),
-    ("greater_equal", "ge"),
-    ("equal", "eq"),
-    ("not_equal", "ne"),
-    ("negative", "neg"),
-    ("positive", "pos"),
-    ("absolute", "abs"),
-    ("invert", "invert"),
-):
-    _install(getattr(np, _name), _slot)

@@ -11,12 +11,15 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from graphad.core.errors import UnavailableError
 from graphad.core.flags import flags
+
+if TYPE_CHECKING:
+    from graphad.devices.interface import Beside, Library, Precision
 
 _DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 # By the beginnings of their functions' names, the longest first.
@@ -26,28 +29,16 @@ _TOOLKITS = range(11, 20)  # of which one is loaded
 CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cpu') is always there"
 
 
-class Library(Protocol):
-    """The interface of an array library, with CuPy's names."""
-
-    ndarray: type
-
-    def asarray(self, a: object) -> Any:
-        """A copy of a NumPy array on the current device."""
-
-    def asnumpy(self, a: object) -> np.ndarray:
-        """A copy of a device array for NumPy, after its computation has finished."""
-
-
-_library: Any = None
+_library: Library | None = None
 _address_of: Callable[[str], int] | None = None
 
 
-def library() -> Any:
+def library() -> Library:
     """The library of the CUDA devices. Raises: UnavailableError: it is missing; the message says how to install it."""
     global _library
     if _library is None:
         try:
-            _library = importlib.import_module("cupy")
+            _library = cast("Library", importlib.import_module("cupy"))
             set_precision()
         except ImportError as cause:
             raise UnavailableError(
@@ -56,18 +47,22 @@ def library() -> Any:
     return _library
 
 
-def cupyx(part: str = "special") -> Any:
+def cupyx(part: str = "special") -> Beside:
     """What CuPy has beside NumPy's names, with a part of what it has of SciPy's."""
     if not is_cupy():
         return library().cupyx
     importlib.import_module(f"cupyx.scipy.{part}")
-    return sys.modules["cupyx"]
+    return cast("Beside", sys.modules["cupyx"])
 
 
 def set_precision() -> None:
     """Let the library's own products of float32 be in TF32, or not, as the setting says; a library that is not loaded waits."""
     if _library is not None:
-        core = importlib.import_module("cupy._core._routines_linalg") if is_cupy() else _library.precision
+        core = (
+            cast("Precision", importlib.import_module("cupy._core._routines_linalg"))
+            if is_cupy()
+            else _library.precision
+        )
         chosen = core.COMPUTE_TYPE_TF32 if flags.tensor_float_32 else core.COMPUTE_TYPE_DEFAULT
         core.set_compute_type(np.dtype(np.float32), chosen)
 
@@ -77,7 +72,7 @@ def is_cupy() -> bool:
     return bool(library().__name__ == "cupy")
 
 
-def set_library(other: Any, addresses: Callable[[str], int] | None = None) -> Any:
+def set_library(other: Library | None, addresses: Callable[[str], int] | None = None) -> Library | None:
     """Have another library in CuPy's place, None for CuPy again; returns the one before, None if there was none yet.
 
     Args:

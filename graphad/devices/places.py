@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
 
-def combine_at(ufunc: np.ufunc, target: Any, key: Any, values: Any = None) -> bool:
+
+def combine_at(ufunc: np.ufunc, target: DeviceArray, key: Any, values: Any = None) -> bool:
     """`ufunc.at(target, key, values)` for arrays of positions along the first axes. Returns: False for other keys, where nothing
     is done.
     """
@@ -39,7 +42,7 @@ def combine_at(ufunc: np.ufunc, target: Any, key: Any, values: Any = None) -> bo
 _MOST_TURNS = 256  # values of one place
 
 
-def combine_by_turns(ufunc: np.ufunc, target: Any, key: Any, values: Any = None) -> bool:
+def combine_by_turns(ufunc: np.ufunc, target: DeviceArray, key: Any, values: Any = None) -> bool:
     """`combine_at` for what may not be put together in pairs, such as a division: one value of every place at a time. Returns:
     False, where nothing is done, also where a place has too many values.
     """
@@ -67,7 +70,7 @@ def running(ufunc: np.ufunc, x: Any, axis: int = 0) -> Any:
     return np.moveaxis(y, 0, axis)
 
 
-def put_at(target: Any, key: Any, values: Any) -> bool:
+def put_at(target: DeviceArray, key: Any, values: Any) -> bool:
     """`target[key] = values` for arrays of positions along the first axes, of which the last one at a place counts, and for a
     mask and one value. Returns: False for other keys, where nothing is done.
     """
@@ -105,14 +108,14 @@ def _put_behind(target: Any, parts: tuple[Any, ...], values: Any) -> bool:
     return put_at(view, parts, turned)
 
 
-def reduce_at(ufunc: np.ufunc, x: Any, starts: Any) -> Any:
+def reduce_at(ufunc: np.ufunc, x: DeviceArray, starts: DeviceArray) -> Any:
     """`ufunc.reduceat(x, starts)` for starts that increase from 0 on, None for others."""
     low, high = ends(starts)
     if low or high >= len(x) or not bool((starts[1:] > starts[:-1]).all()):
         return None
     marks: Any = x.made("zeros", (len(x),), np.int64)
     marks.put(starts, 1)
-    rest = np.flatnonzero(marks == 0)
+    rest: Any = np.flatnonzero(marks == 0)
     y = x.picked(starts)
     number: Any = np.cumsum(marks) - 1
     if rest.size:
@@ -122,6 +125,8 @@ def reduce_at(ufunc: np.ufunc, x: Any, starts: Any) -> Any:
 
 class _Places:
     """Values sorted by the places that they go to.
+
+    To type checkers, NumPy's functions of an array on a device give NumPy's arrays.
 
     Attributes:
       count: How many there are.
@@ -134,32 +139,34 @@ class _Places:
       longest: How many values a place has at most.
     """
 
-    def __init__(self, target: Any, parts: Sequence[Any], values: Any) -> None:
+    def __init__(self, target: DeviceArray, parts: Sequence[Any], values: Any) -> None:
         lead, self.row = target.shape[: len(parts)], target.shape[len(parts) :]
         shape = np.broadcast_shapes(*[part.shape for part in parts])
         self.count = math.prod(shape)
         if not self.count:
             return
         number: Any = None
-        self._parts: list[Any] = []
+        self._parts: list[DeviceArray] = []
         for part, size in zip(parts, lead, strict=True):
             flat: Any = np.broadcast_to(part, shape).reshape(-1).astype(np.int64)
             flat = np.where(flat < 0, flat + size, flat)
             self._parts.append(flat)
             number = flat if number is None else number * size + flat
-        self._order: Any = np.argsort(number, kind="stable")
+        self._order: DeviceArray = np.argsort(number, kind="stable")  # type: ignore[assignment]
         number = number.picked(self._order)
         whole: Any = np.broadcast_to(values, (*shape, *self.row)).reshape(self.count, math.prod(self.row))
         self.rows = whole.picked(self._order).astype(target.dtype)
-        self.is_first: Any = np.concatenate([target.made("ones", (1,), np.bool_), number[1:] != number[:-1]])
-        self.starts: Any = np.flatnonzero(self.is_first)
-        self.segment: Any = np.cumsum(self.is_first) - 1
+        self.is_first: DeviceArray = np.concatenate(
+            [target.made("ones", (1,), np.bool_), number[1:] != number[:-1]]
+        )  # type: ignore[assignment]
+        self.starts: DeviceArray = np.flatnonzero(self.is_first)  # type: ignore[assignment]
+        self.segment: DeviceArray = np.cumsum(self.is_first) - 1  # type: ignore[assignment]
         every: Any = target.made("arange", self.count)
-        self.rank: Any = every - _picked(self.starts, self.segment)
+        self.rank: DeviceArray = every - self.starts.picked(self.segment)
         self.longest = int(self.rank.max()) + 1
 
     @staticmethod
-    def of(target: Any, key: Any, values: Any) -> _Places | None:
+    def of(target: DeviceArray, key: Any, values: Any) -> _Places | None:
         """None for keys and values that are not of this kind, or name no place of the target; then NumPy says so."""
         parts = key if type(key) is tuple else (key,)
         if not hasattr(target, "picked") or not 0 < len(parts) <= target.ndim:
@@ -183,13 +190,9 @@ class _Places:
         return tuple([part.picked(self._order).picked(of) for part in self._parts])
 
 
-def _picked(x: Any, positions: Any) -> Any:
-    return x.picked(positions)
-
-
 _NONE, _BYTE = np.dtype("V1"), np.zeros((), np.int8)
 
 
-def ends(positions: Any) -> tuple[int, int]:
+def ends(positions: DeviceArray | np.ndarray) -> tuple[int, int]:
     """The least and the greatest of positions, 0 and -1 where there are none."""
     return (int(positions.min()), int(positions.max())) if positions.size else (0, -1)

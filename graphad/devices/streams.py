@@ -10,9 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from graphad.devices.library import library
+
+if TYPE_CHECKING:
+    from graphad.devices.array import DeviceArray
+    from graphad.devices.interface import Device, Held, Stream
+
+    # What a block ends with.
+    Raised = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 
 WORKSPACE_BYTES = 32 << 20  # of cuBLAS on a stream, as NVIDIA advises for its newest devices
 
@@ -24,18 +32,19 @@ class _Thread(threading.local):
       is_main: Whether it keeps CuPy's default stream.
       ready: The devices whose context it has.
       own: Its streams by device.
-      current: The stream of its last block of `on`.
+      current: The stream of its last block of `on`; the first one sets it.
       workspaces: Memory of cuBLAS by device, with the stream that it belongs to.
       capturing: Streams by device, on which nothing runs: what is put there is captured.
     """
 
+    current: Stream
+
     def __init__(self) -> None:
         self.is_main = threading.current_thread() is threading.main_thread()
         self.ready: set[int] = set()
-        self.own: dict[int, Any] = {}
-        self.current: Any = None
-        self.workspaces: dict[int, tuple[Any, Any]] = {}
-        self.capturing: dict[int, Any] = {}
+        self.own: dict[int, Stream] = {}
+        self.workspaces: dict[int, tuple[Stream, Held]] = {}
+        self.capturing: dict[int, Stream] = {}
 
 
 _thread = _Thread()
@@ -49,9 +58,9 @@ class on:
     def __init__(self, index: int) -> None:
         self._index = index
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Stream:
         cuda, mine = library().cuda, _thread
-        self._device = None
+        self._device: Device | None = None
         if self._index not in mine.ready or cuda.runtime.getDevice() != self._index:
             self._device = cuda.Device(self._index)
             self._device.__enter__()
@@ -60,17 +69,17 @@ class on:
                 # where the device is the thread's first.
                 cuda.runtime.setDevice(self._index)
                 mine.ready.add(self._index)
-        stream, self._entered = cuda.get_current_stream(), None
+        stream = cuda.get_current_stream()
+        self._entered: Stream | None = None
         if not (mine.is_main or stream.ptr):
-            stream = mine.own.get(self._index)
-            if stream is None:
-                stream = mine.own[self._index] = cuda.Stream(non_blocking=True)
+            if self._index not in mine.own:
+                mine.own[self._index] = cuda.Stream(non_blocking=True)
+            stream = self._entered = mine.own[self._index]
             stream.__enter__()
-            self._entered = stream
         mine.current = stream
         return stream
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: *Raised) -> None:
         if self._entered is not None:
             self._entered.__exit__(*error)
         if self._device is not None:
@@ -82,42 +91,42 @@ class using:
 
     __slots__ = ("_arrays", "_on", "_others", "_stream")
 
-    def __init__(self, index: int, arrays: Iterable[Any]) -> None:
+    def __init__(self, index: int, arrays: Iterable[DeviceArray]) -> None:
         self._on, self._arrays = on(index), arrays
 
-    def __enter__(self) -> list[Any]:
+    def __enter__(self) -> list[Stream]:
         self._stream = self._on.__enter__()
         self._others = others(self._stream, self._arrays)
         for other in self._others:
             wait_for(self._stream, other)
         return self._others
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: *Raised) -> None:
         for other in self._others:
             wait_for(other, self._stream)
         self._on.__exit__(*error)
 
 
-def others(stream: Any, arrays: Iterable[Any]) -> list[Any]:
+def others(stream: Stream, arrays: Iterable[DeviceArray]) -> list[Stream]:
     """The streams of arrays that belong to another one."""
-    found: list[Any] = []
+    found: list[Stream] = []
     for x in arrays:
         if x.stream is not stream and not any(x.stream is other for other in found):
             found.append(x.stream)
     return found
 
 
-def current() -> Any:
-    """The stream of this thread's last block of `on`, None where there was none."""
+def current() -> Stream:
+    """The stream of this thread's last block of `on`, in which arrays are made."""
     return _thread.current
 
 
-def wait_for(stream: Any, other: Any) -> None:
+def wait_for(stream: Stream, other: Stream) -> None:
     """Have what comes on a stream wait for what is on another one by now."""
     stream.wait_event(other.record())
 
 
-def workspace(index: int, stream: Any) -> Any:
+def workspace(index: int, stream: Stream) -> Held:
     """Memory for cuBLAS in this thread: its own would be shared by streams, and sums might differ from run to run."""
     known = _thread.workspaces.get(index)
     if known is None or known[0] is not stream:
@@ -126,7 +135,7 @@ def workspace(index: int, stream: Any) -> Any:
     return known[1]
 
 
-def capturing(index: int) -> Any:
+def capturing(index: int) -> Stream:
     """A stream of this thread for captures."""
     found = _thread.capturing.get(index)
     if found is None:

@@ -9,20 +9,25 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from graphad.devices.library import cupyx, library
 
+if TYPE_CHECKING:
+    from graphad.devices.interface import Function, Held, Operand
 
-def dtype_of(x: Any) -> np.dtype:
+T = TypeVar("T")
+
+
+def dtype_of(x: Operand) -> np.dtype:
     """The dtype of an array of any library."""
     found: np.dtype = np.dtype(x.dtype)
     return found
 
 
-def replaced(name: str, inputs: Sequence[Any]) -> Callable[..., Any] | None:
+def replaced(name: str, inputs: Sequence[Operand]) -> Function | None:
     """What computes a ufunc of these operands, where CuPy's own does not agree with NumPy's."""
     dtypes = {dtype_of(x) for x in inputs if hasattr(x, "dtype")}
     kinds = {dtype.kind for dtype in dtypes}
@@ -32,7 +37,7 @@ def replaced(name: str, inputs: Sequence[Any]) -> Callable[..., Any] | None:
     return INTEGER.get(name) if is_one else None
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _quotient(a: Operand, b: Operand) -> Held:
     lib, number = library(), dtype_of(b).type
     a, b = lib.asarray(a), lib.asarray(b)
     is_none = lib.equal(b, number(0))
@@ -43,14 +48,14 @@ def _quotient(a: Any, b: Any) -> Any:
     return lib.where(is_none, number(0), lib.where(is_turned, lib.negative(a), y))
 
 
-def _remainder(a: Any, b: Any) -> Any:
+def _remainder(a: Operand, b: Operand) -> Held:
     lib = library()
     a, b = lib.asarray(a), lib.asarray(b)
     rest = lib.subtract(a, lib.multiply(_quotient(a, b), b))
     return lib.where(lib.equal(b, dtype_of(b).type(0)), dtype_of(b).type(0), rest)
 
 
-def _truncated(a: Any, b: Any) -> Any:
+def _truncated(a: Operand, b: Operand) -> Held:
     """The remainder with the sign of the dividend."""
     lib, zero = library(), dtype_of(b).type(0)
     a, b = lib.asarray(a), lib.asarray(b)
@@ -59,7 +64,7 @@ def _truncated(a: Any, b: Any) -> Any:
     return lib.where(is_other, lib.subtract(rest, b), rest)
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Operand, b: Operand) -> Held:
     """Raises: ValueError: an exponent is negative, of which CuPy makes 0."""
     lib = library()
     a, b = lib.asarray(a), lib.asarray(b)
@@ -68,21 +73,22 @@ def _power(a: Any, b: Any) -> Any:
     return lib.power(a, b)
 
 
-def _shifted(name: str, a: Any, by: Any) -> Any:
+def _shifted(name: str, a: Operand, by: Operand) -> Held:
     lib, number = library(), dtype_of(by).type
+    shift: Function = getattr(lib, name)
     if isinstance(by, np.generic) and 0 <= int(by) < 8 * by.itemsize:
-        return getattr(lib, name)(a, by)
+        return shift(a, by)
     a, by = lib.asarray(a), lib.asarray(by)
     most = number(8 * a.dtype.itemsize - 1)
     is_far = lib.logical_or(lib.less(by, number(0)), lib.greater(by, most))
-    near = getattr(lib, name)(a, lib.where(is_far, number(0), by))
-    beyond: Any = number(0)
+    near = shift(a, lib.where(is_far, number(0), by))
+    beyond: Operand = number(0)
     if name == "right_shift" and dtype_of(a).kind == "i":
         beyond = lib.where(lib.less(a, number(0)), number(-1), number(0))
     return lib.where(is_far, beyond, near)
 
 
-INTEGER: dict[str, Callable[..., Any]] = {
+INTEGER: dict[str, Function] = {
     "floor_divide": _quotient,
     "remainder": _remainder,
     "fmod": _truncated,
@@ -92,7 +98,7 @@ INTEGER: dict[str, Callable[..., Any]] = {
 }
 
 
-def _float_parts(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+def _float_parts(a: Operand, b: Operand) -> tuple[Operand, Operand, Held, Held]:
     """The operands as numbers of one dtype, their remainder with the sign of a, and where it has not the sign of b."""
     lib, dtype = library(), next(dtype_of(x) for x in (a, b) if hasattr(x, "dtype"))
     a, b = (x if hasattr(x, "dtype") else dtype.type(x) for x in (a, b))
@@ -105,7 +111,7 @@ def _float_parts(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     )
 
 
-def _float_remainder(a: Any, b: Any) -> Any:
+def _float_remainder(a: Operand, b: Operand) -> Held:
     """The exact remainder, with the sign of the divisor."""
     lib = library()
     a, b, rest, is_other = _float_parts(a, b)
@@ -113,7 +119,7 @@ def _float_remainder(a: Any, b: Any) -> Any:
     return lib.where(lib.equal(rest, 0), none, lib.where(is_other, lib.add(rest, b), rest))
 
 
-def _float_quotient(a: Any, b: Any) -> Any:
+def _float_quotient(a: Operand, b: Operand) -> Held:
     """The whole quotient to the remainder: that of a rounded division may be one more."""
     lib = library()
     a, b, rest, is_other = _float_parts(a, b)
@@ -126,13 +132,13 @@ def _float_quotient(a: Any, b: Any) -> Any:
 
 
 # Of floats.
-FLOATING: dict[str, Callable[..., Any]] = {"remainder": _float_remainder, "floor_divide": _float_quotient}
+FLOATING: dict[str, Function] = {"remainder": _float_remainder, "floor_divide": _float_quotient}
 
 
 _FAR, _TERMS = 50.0, 12
 
 
-def _scaled(name: str, order: int, sign: float, x: Any) -> Any:
+def _scaled(name: str, order: int, sign: float, x: Operand) -> Held:
     """A modified Bessel function without its exponential; CuPy multiplies 0 by infinity there where the exponential overflows.
 
     For large numbers this is the asymptotic series, of which so many terms suffice from `_FAR` on.
@@ -154,7 +160,7 @@ def _scaled(name: str, order: int, sign: float, x: Any) -> Any:
 
 
 # Functions of SciPy's.
-SCALED: dict[str, Callable[..., Any]] = {
+SCALED: dict[str, Function] = {
     "i0e": functools.partial(_scaled, "i0e", 0, -1.0),
     "i1e": functools.partial(_scaled, "i1e", 1, -1.0),
     "k0e": functools.partial(_scaled, "k0e", 0, 1.0),
@@ -162,30 +168,30 @@ SCALED: dict[str, Callable[..., Any]] = {
 }
 
 
-def _det(a: Any) -> Any:
+def _det(a: Operand) -> Operand:
     """NumPy's det: CuPy's is made of the logarithm, which float32 has not digits enough for."""
     sign, size = library().linalg.slogdet(a if a.dtype.itemsize > 4 else a.astype(np.float64))
     return library().multiply(sign, library().exp(size)).astype(a.dtype)
 
 
 # Functions of NumPy's `linalg` that CuPy lacks or means otherwise.
-VALUES: dict[str, Callable[..., Any]] = {
+VALUES: dict[str, Callable[..., Operand]] = {
     "det": _det,
     "svdvals": lambda a: library().linalg.svd(a, compute_uv=False),
 }
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+def checked(function: Callable[..., T]) -> Callable[..., T]:
     """A factorisation that raises what NumPy's does: CuPy looks at cuSOLVER's answers where it is told to."""
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> T:
         with cupyx().errstate(linalg="raise"):
             return function(*args, **kwargs)
 
     return run
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Operand, b: Operand) -> Held:
     """NumPy's solve: CuPy's takes stacks of one shape alone."""
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     both = [library().broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, b)]

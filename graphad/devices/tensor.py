@@ -47,7 +47,7 @@ class DeviceTensor(Tensor):
 
     @property
     def dims(self) -> tuple[Any, ...]:
-        return self.array.shape  # type: ignore[no-any-return]
+        return self.array.shape
 
     @property
     def dtype(self) -> DType:
@@ -69,7 +69,7 @@ class DeviceTensor(Tensor):
 
     @property
     def nbytes(self) -> int:
-        return self.array.nbytes  # type: ignore[no-any-return]
+        return self.array.nbytes
 
     def cpu(self) -> Any:
         """A copy on the CPU, as an op: derivatives pass through it."""
@@ -130,7 +130,7 @@ class DeviceTensor(Tensor):
             return read_only(self.array.held.__dlpack__(stream=stream, max_version=max_version))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.held.__dlpack_device__()  # type: ignore[no-any-return]
+        return self.array.held.__dlpack_device__()
 
     def __bool__(self) -> bool:
         return bool(self.here())
