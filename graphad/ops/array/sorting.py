@@ -24,6 +24,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
+from graphad.ops.array.sizes import require_count
 from graphad.ops.array.support import requested_size, row_beside, shifted, static_int
 from graphad.ops.directly import is_free, parts_directly
 
@@ -247,8 +248,7 @@ def top_k(
     """
     x = lift(input)
     count = static_int("top_k", k, "k")
-    if type(count) is int and count < 0:
-        raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
+    require_count("top_k", count, "k")
     size, given = requested_size("top_k", k, "k")
     op = TopIndices(size, as_dtype(index_type))
     if (
