@@ -1,6 +1,6 @@
 """What a CUDA device does itself: the same values as the CPU, the same bits each time, in plans, and how fast.
 
-On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed; `docs/devices.md` has all commands.
+On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed; `docs/devices.md` has others.
 What fails there says which case, or which bar of the benchmark, of which `python tests/benchmarks/gpu.py` prints all rows.
 """
 
