@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.cuda import captures, geometry, indexed
+from graphad.compiler.cuda import captures, geometry, launches
 from graphad.core.dtypes import bfloat16
 from tests.devices import fake_driver
 from tests.devices.test_plans import plans_of, there
@@ -26,6 +26,16 @@ def gathered(x: Any, ids: Any) -> Any:
         tape.watch(x)
         loss = tf.reduce_sum(tf.gather(x, ids) ** 2)
     return loss, tape.gradient(loss, x)
+
+
+def gradient_of(f: Callable[..., Any]) -> Callable[..., Any]:
+    def run(x: Any, *rest: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(f(x, *rest))
+        return tf.convert_to_tensor(tape.gradient(y, x))
+
+    return run
 
 
 CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
@@ -73,6 +83,20 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda x, i: [tf.argsort(tf.cast(x, tf.float16), 0), tf.argsort(i), tf.argsort(i > 3)],
         [ROWS, IDS],
     ),
+    "largest and smallest": (
+        lambda x: [tf.argmax(x, 0), tf.argmax(x, 1), tf.argmin(x, 0), tf.argmin(x, 1)],
+        [ODD],
+    ),
+    "an extreme of many": (lambda x: tf.argmax(tf.reshape(x, [-1]) // 1.0), [np.tile(ODD, (30, 1))]),
+    "searched": (
+        lambda x, y: [tf.searchsorted(tf.sort(x), y), tf.searchsorted(tf.sort(x), y, "right", tf.int64)],
+        [ODD, ODD[:, 1:]],
+    ),
+    "rolled": (lambda x, i: [tf.roll(x, i[0], 0), tf.roll(x, -i[5] * 9, 1)], [X, IDS]),
+    "an index": (lambda x, i: x[i[0]] * x[i[5] - 3, i[0] - 5], [X, IDS]),
+    "a slice": (lambda x, i: tf.slice(x, [i[0], 1], [3, 2]) * 2.0, [X, IDS]),
+    "what an index spreads": (gradient_of(lambda x, i: x[i[0]] ** 2 * x[1, i[5]]), [X, IDS]),
+    "what a slice spreads": (gradient_of(lambda x, i: tf.slice(x, [i[0], 1], [3, 2]) ** 2), [X, IDS]),
     "a band": (lambda x: tf.linalg.band_part(x, 1, 0), [X]),
 }
 
@@ -86,8 +110,8 @@ def has_steps_in_python(bound: Any) -> bool:
 
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many tiles, and many pieces, of which some hold nothing but one place; positions of 64 bits."""
-    monkeypatch.setattr(indexed, "TILE", 2)
-    monkeypatch.setattr(indexed, "PIECE", 2)
+    monkeypatch.setattr(launches, "TILE", 2)
+    monkeypatch.setattr(launches, "PIECE", 2)
     monkeypatch.setattr(geometry, "NARROW", 0)
 
 
@@ -138,6 +162,8 @@ WRONG: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
     "a negative one": (lambda x, i: tf.gather(x, i) * 2.0, [0, 10], [3, -1], "gather"),
     "its gradient": (lambda x, i: gathered(x, i)[1], [0, 10], [3, 11], "gather"),
     "gather_nd": (lambda x, i: tf.gather_nd(x, i[:, None]) * 2.0, [0, 10], [3, 11], "gather_nd"),
+    "an index": (lambda x, i: x[i[1]] * 2.0, [0, 10], [0, 11], "getitem"),
+    "a slice": (lambda x, i: tf.slice(x, [i[1], 0], [2, 2]) * 2.0, [0, 9], [0, 10], "slice"),
     "segments that fall": (lambda x, i: tf.math.segment_sum(x[:2], i), [0, 1], [1, 0], "segment"),
 }
 

@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Part, Walk
-from graphad.compiler.cuda import build, epilogues, geometry, indexed, products, routines, walk
+from graphad.compiler.cuda import (
+    build,
+    epilogues,
+    geometry,
+    indexed,
+    ordered,
+    placed,
+    products,
+    routines,
+    walk,
+)
 from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
@@ -158,17 +168,29 @@ class Cuda(Backend):
     def has_routine(self, form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
         if isinstance(form, indexed.Form):
             return indexed.has(form, dtypes)
+        if isinstance(form, ordered.Form):
+            return ordered.has(form, dtypes)
+        if isinstance(form, placed.Form):
+            return placed.has(form, dtypes, ranks)
         return routines.has(form, dtypes, ranks)
 
     def routine_workspace(self, form: Any, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
         if isinstance(form, indexed.Form):
             return indexed.workspace(form, dtype, shapes)
+        if isinstance(form, ordered.Form):
+            return ordered.workspace(form, shapes)
+        if isinstance(form, placed.Form):
+            return placed.WORKSPACE if isinstance(form, forms.Placed) else 0
         shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
     def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool) -> list[Part]:
         if isinstance(form, indexed.Form):
             return indexed.parts(self, form, dtypes, walks)
+        if isinstance(form, ordered.Form):
+            return ordered.parts(self, form, dtypes, walks)
+        if isinstance(form, placed.Form):
+            return placed.parts(self, form, dtypes, walks)
         return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:

@@ -11,9 +11,11 @@ import pytest
 
 from graphad.compiler.cuda import geometry
 from graphad.compiler.cuda.compile import link, translate, why_unavailable
-from graphad.compiler.cuda.indexed import INDICES, NUMBERS, SORTED
+from graphad.compiler.cuda.launches import INDICES, NUMBERS
+from graphad.compiler.cuda.ordered import SORTED
 from graphad.compiler.cuda.shared import THREADS, WARP
-from graphad.compiler.cuda.written import JOINS, POINTERS, Written, emit_written, sum_kind
+from graphad.compiler.cuda.written import JOINS, Written, emit_written, sum_kind
+from graphad.compiler.cuda.written_texts import POINTERS
 from graphad.compiler.source import code_of
 from graphad.core.dtypes import as_dtype
 from tests.compiler.cuda.test_cubins import GENERATIONS, REGISTERS, STACK, WARP_REGISTERS
@@ -37,6 +39,9 @@ def kernels() -> list[Written]:
         found += [Written("take", (("X", x), ("I", index)), 1, way) for x in bits for way in ways]
         found += [Written("take", (("X", x), ("I", index)), 2, "error") for x in bits]
         found += [Written("first", (("I", index),)), Written("rising", (("X", index),))]
+        found += [Written(way, (("I", index),)) for way in ("best", "searched")]
+        found += [Written("rolled", (("X", x), ("I", index))) for x in bits]
+        found.append(Written("block", tuple([(letter, index) for letter in "ABC"])))
     for code in codes(NUMBERS):
         kinds = {join: (("X", code), ("S", sum_kind(code, join))) for join in JOINS}
         texts = ("segments", "crossing")
@@ -47,9 +52,10 @@ def kernels() -> list[Written]:
     for code in bits:
         found += [Written(way, (("X", code), ("S", code)), join="put") for way in ("segments", "crossing")]
         found.append(Written("band", (("X", code),)))
-    found += [
-        Written("ordered", (("X", code),), falls=falls) for code in codes(SORTED) for falls in (False, True)
-    ]
+    for way in ("ordered", "extreme"):
+        found += [Written(way, (("X", x),), falls=falls) for x in codes(SORTED) for falls in (False, True)]
+    found += [Written("part", (("X", x),), 2, join=join) for x in bits for join in ("take", "put")]
+    found += [Written("spot", depth=depth) for depth in range(5)]
     assert {kernel.way for kernel in found} == set(POINTERS)
     return found
 
