@@ -361,6 +361,19 @@ def test_classes_that_act_as_tensors_take_the_operators_by_their_names():
     assert (x + 1.0).numpy().tolist() == [3, 5] and (1.0 - x).numpy().tolist() == [-1, -3]
     assert (-x)[1] == -4 and (x >= 3.0).numpy().tolist() == [False, True]
     assert {"__radd__", "__matmul__", "__getitem__", "__eq__"} <= tf.Tensor.OVERLOADABLE_OPERATORS
+    assert "__array_namespace__" not in tf.Tensor.OVERLOADABLE_OPERATORS  # a namespace of tensors, not of x
+    Scaled.__nonzero__ = tf.Tensor.__nonzero__
+    Scaled.__bool__ = lambda self: self.value != [0.0]
+    assert Scaled([1.0]).__nonzero__() and not Scaled([0.0]).__nonzero__() and tf.constant(1).__nonzero__()
+
+
+def test_comparisons_take_two_tensors_and_a_name_as_wrappers_pass_all_arguments_on():
+    for compare in (tf.equal, tf.not_equal, tf.less):
+        assert list(inspect.signature(compare).parameters) == ["x", "y", "name"]
+    given = {"x": [1, 2], "y": [1, 2, 3], "incompatible_shape_error": False}
+    assert not tf.raw_ops.Equal(**given) and tf.raw_ops.NotEqual(**given)
+    with pytest.raises(ValueError, match="equal"):
+        tf.raw_ops.Equal(x=[1, 2], y=[1, 2, 3])
 
 
 def test_variables_need_no_first_values_from_initializers():
