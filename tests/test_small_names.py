@@ -442,6 +442,29 @@ def test_the_default_graph_says_which_function_is_traced():
         outside.get_operations()
 
 
+def test_the_default_graph_gives_names_once_within_a_scope():
+    seen = []
+
+    @tf.function
+    def f(x):
+        graph = tf.compat.v1.get_default_graph()
+        seen.extend(
+            [graph.unique_name("a"), graph.unique_name("a"), graph.unique_name("a", mark_as_used=False)]
+        )
+        with tf.name_scope("s"):
+            again = tf.compat.v1.get_default_graph()
+            seen.extend([again.unique_name("a"), again.unique_name("A"), graph.get_name_scope()])
+        return x
+
+    f(tf.constant(1.0))
+    assert seen == ["a", "a_1", "a_2", "s/a", "s/A_1", "s"]
+    f(tf.constant([1.0]))
+    assert seen[6:] == seen[:6]  # another trace, other names
+    outside = tf.compat.v1.get_default_graph()
+    names = [outside.unique_name("once") for _ in range(2)]
+    assert names == ["once", "once_1"] and outside.get_name_scope() == ""
+
+
 def test_random_functions_of_tensorflow_1_take_their_arguments_in_its_order() -> None:
     older = tf.compat.v1.random
     assert (
