@@ -248,17 +248,6 @@ if TYPE_CHECKING:
 
         def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
 
-    class ComparisonFunction(Protocol):
-        """`equal` and `not_equal`."""
-
-        def __call__(
-            self,
-            x: TensorLike,
-            y: TensorLike,
-            name: str | None = None,
-            incompatible_shape_error: bool = True,
-        ) -> Tensor: ...
-
     class ReductionFunction(Protocol):
         """A public function that reduces axes."""
 
@@ -292,7 +281,7 @@ if TYPE_CHECKING:
     RowAxis = int | Literal["mixed"] | None
     Rows = RowAxis | tuple[RowAxis, ...]  # one answer for all outputs, or one for each
 else:
-    ComparisonFunction = ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
+    ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
     # These types of rules are for type checkers only.
     BackwardGraph = BatchContext = Cotangent = Cotangents = DualContext = FoldContext = Pullback = object

@@ -276,6 +276,9 @@ class Tensor(Arithmetic):
             "Functions traced with autograph=True have their `if`, `while`, `and`, `or` and `not` converted."
         )
 
+    def __nonzero__(self) -> bool:  # an older name, which classes that act as tensors copy
+        return self.__bool__()
+
     def __int__(self) -> int:
         self._no_value(
             "A symbolic tensor has no Python int while a function is traced; use `tf.cast(x, tf.int32)`."

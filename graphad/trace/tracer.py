@@ -177,7 +177,7 @@ class Trace:
         specs = output_specs(op, map(self.builder.specs.__getitem__, serials))
         line = self.line if self.line is not None else user_line()
         start = self.builder.add_node(op, serials, specs, line)
-        if specs and (specs[0].dtype.is_integer or specs[0].dtype.is_floating):
+        if specs and not specs[0].dtype.is_complex:
             learn(self.builder, op, serials, specs, start)
         if not op.multiple:
             return (SymbolicTensor(self, start, specs[0], None, line),)

@@ -619,3 +619,19 @@ def test_a_property_that_is_a_function_may_branch():
         return thing.traced_size
 
     assert f(tf.constant(-2.0)).numpy() == 2.0
+
+
+def test_a_wrapper_with_the_defaults_of_what_it_wraps():
+    def shifted(x, y=2.0, z=3.0):
+        return x + y * z
+
+    def wrapper(*given, **named):
+        return shifted(*given, **named)
+
+    wrapper.__defaults__ = shifted.__defaults__  # more than it has parameters, as decorators leave them
+
+    @tf.function
+    def f(x):
+        return wrapper(x, z=4.0)
+
+    assert f(tf.constant(1.0)).numpy() == 9.0
