@@ -139,6 +139,9 @@ if TYPE_CHECKING:
         def unstacked(self, value: Tensor) -> Ranked:
             """Marks an output as the same in every row."""
 
+        def waiting(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]:
+            """The op batched when it runs, for what only values decide."""
+
         @overload
         def rowwise(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
         @overload
@@ -185,7 +188,7 @@ if TYPE_CHECKING:
             """The NumPy value of a constant, None for other values."""
 
         def mask_of(self, x: Value) -> np.ndarray | None:
-            """The booleans of a mask whose values are known, None for other values."""
+            """The booleans of a mask or a predicate whose values are known, None for other values."""
 
         def sizes(self, dims: Sequence[Size], dtype: DType) -> Tensor:
             """Numbers and symbols as a vector."""
