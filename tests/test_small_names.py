@@ -489,3 +489,8 @@ def test_the_optimizers_are_there_under_the_names_before_tensorflow_2_11():
 def test_what_runs_a_cell_names_the_loop_that_does(name):
     with pytest.raises(AttributeError, match=rf"compat\.v1\.nn\.{name}: .*a cell.* in a loop over tf\.range"):
         getattr(tf.compat.v1.nn, name)
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "uint64", "complex64", "bool"])
+def test_all_dtypes_but_bool_are_numeric(name):
+    assert tf.as_dtype(name).is_numeric is (name != "bool")

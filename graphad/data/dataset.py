@@ -18,7 +18,7 @@ from graphad.core.annotations import DTypeLike, NestLike
 from graphad.core.composites import of_slice, of_stack
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
 from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -141,7 +141,10 @@ class Dataset(Mixtures):
                         f"from_generator: an element is {sparse_spec(value) or type(value).__name__}, the signature says {spec}."
                     )
                 return on_host(value)
-            found = lift(value, spec.dtype)
+            try:
+                found = lift(value, spec.dtype)
+            except GraphadError as cause:
+                raise type(cause)(f"from_generator: an element is not {spec}: {cause}") from cause
             if not spec.shape.is_compatible_with(found.shape):
                 raise InvalidArgumentError(
                     f"from_generator: an element has shape {found.shape}, the signature says {spec.shape}."

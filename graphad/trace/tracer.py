@@ -102,6 +102,14 @@ class SymbolicTensor(Tensor):
             return Tensor.data.fget(self)  # type: ignore[attr-defined]
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise SymbolicValueError(
+                f"A symbolic tensor has no value to show in the format {spec!r} while {self.trace.name!r} is traced; "
+                "tf.print(x) shows it whenever the function runs."
+            )
+        return str(self)
+
     def __repr__(self) -> str:
         label, dims, dtype = self._shown()
         return f"<tf.Tensor '{label}' shape={dims} dtype={dtype}>"
