@@ -226,7 +226,7 @@ WRONG = [
         TypeError,
         r"autograph=True.*the tensor was made at .*test_messages.py:",
     ),
-    (lambda: traced(lambda x: any(r > 2.0 for r in tf.unstack(x)), X), TypeError, r"`tf.reduce_any`"),
+    (lambda: traced(lambda x: any(r > 2.0 for r in tf.unstack(x)), X), TypeError, r"use tf.reduce_any"),
     (
         lambda: traced(taken_apart, X, input_signature=[tf.TensorSpec([None])]),
         TypeError,

@@ -361,6 +361,19 @@ def test_classes_that_act_as_tensors_take_the_operators_by_their_names():
     assert (x + 1.0).numpy().tolist() == [3, 5] and (1.0 - x).numpy().tolist() == [-1, -3]
     assert (-x)[1] == -4 and (x >= 3.0).numpy().tolist() == [False, True]
     assert {"__radd__", "__matmul__", "__getitem__", "__eq__"} <= tf.Tensor.OVERLOADABLE_OPERATORS
+    assert "__array_namespace__" not in tf.Tensor.OVERLOADABLE_OPERATORS  # a namespace of tensors, not of x
+    Scaled.__nonzero__ = tf.Tensor.__nonzero__
+    Scaled.__bool__ = lambda self: self.value != [0.0]
+    assert Scaled([1.0]).__nonzero__() and not Scaled([0.0]).__nonzero__() and tf.constant(1).__nonzero__()
+
+
+def test_comparisons_take_two_tensors_and_a_name_as_wrappers_pass_all_arguments_on():
+    for compare in (tf.equal, tf.not_equal, tf.less):
+        assert list(inspect.signature(compare).parameters) == ["x", "y", "name"]
+    given = {"x": [1, 2], "y": [1, 2, 3], "incompatible_shape_error": False}
+    assert not tf.raw_ops.Equal(**given) and tf.raw_ops.NotEqual(**given)
+    with pytest.raises(ValueError, match="equal"):
+        tf.raw_ops.Equal(x=[1, 2], y=[1, 2, 3])
 
 
 def test_variables_need_no_first_values_from_initializers():
@@ -429,6 +442,29 @@ def test_the_default_graph_says_which_function_is_traced():
         outside.get_operations()
 
 
+def test_the_default_graph_gives_names_once_within_a_scope():
+    seen = []
+
+    @tf.function
+    def f(x):
+        graph = tf.compat.v1.get_default_graph()
+        seen.extend(
+            [graph.unique_name("a"), graph.unique_name("a"), graph.unique_name("a", mark_as_used=False)]
+        )
+        with tf.name_scope("s"):
+            again = tf.compat.v1.get_default_graph()
+            seen.extend([again.unique_name("a"), again.unique_name("A"), graph.get_name_scope()])
+        return x
+
+    f(tf.constant(1.0))
+    assert seen == ["a", "a_1", "a_2", "s/a", "s/A_1", "s"]
+    f(tf.constant([1.0]))
+    assert seen[6:] == seen[:6]  # another trace, other names
+    outside = tf.compat.v1.get_default_graph()
+    names = [outside.unique_name("once") for _ in range(2)]
+    assert names == ["once", "once_1"] and outside.get_name_scope() == ""
+
+
 def test_random_functions_of_tensorflow_1_take_their_arguments_in_its_order() -> None:
     older = tf.compat.v1.random
     assert (
@@ -453,3 +489,8 @@ def test_the_optimizers_are_there_under_the_names_before_tensorflow_2_11():
 def test_what_runs_a_cell_names_the_loop_that_does(name):
     with pytest.raises(AttributeError, match=rf"compat\.v1\.nn\.{name}: .*a cell.* in a loop over tf\.range"):
         getattr(tf.compat.v1.nn, name)
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "uint64", "complex64", "bool"])
+def test_all_dtypes_but_bool_are_numeric(name):
+    assert tf.as_dtype(name).is_numeric is (name != "bool")

@@ -155,7 +155,9 @@ def _bound(f: FunctionType, given: list[Any], named: dict[str, Any]) -> dict[str
     code = f.__code__
     names = code.co_varnames[: code.co_argcount]
     defaults = f.__defaults__ or ()
-    found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    found = dict(
+        zip(reversed(names), reversed(defaults), strict=False)
+    )  # decorators may leave more defaults than names
     found.update(f.__kwdefaults__ or {})
     found.update(named)
     found.update(zip(names, given, strict=False))

@@ -39,10 +39,20 @@ _files: dict[str, tuple[str, ast.Module]] = {}
 def find(function: FunctionType) -> Found:
     """The syntax tree of a function. Raises: NoSourceError."""
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
+    lines = linecache.getlines(code.co_filename, function.__globals__) or _typed(function)
     if not lines:
         raise NoSourceError(f"the source of {code.co_filename} is not available")
     return _alone(lines, code) or _in_file("".join(lines), code)
+
+
+def _typed(function: FunctionType) -> list[str]:
+    """The lines that were typed into the interpreter, which keeps them from Python 3.13 on."""
+    import inspect
+
+    try:
+        return inspect.findsource(function)[0]
+    except (OSError, TypeError):
+        return []
 
 
 def _in_file(text: str, code: CodeType) -> Found:

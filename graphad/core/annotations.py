@@ -139,6 +139,9 @@ if TYPE_CHECKING:
         def unstacked(self, value: Tensor) -> Ranked:
             """Marks an output as the same in every row."""
 
+        def waiting(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]:
+            """The op batched when it runs, for what only values decide."""
+
         @overload
         def rowwise(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
         @overload
@@ -185,7 +188,7 @@ if TYPE_CHECKING:
             """The NumPy value of a constant, None for other values."""
 
         def mask_of(self, x: Value) -> np.ndarray | None:
-            """The booleans of a mask whose values are known, None for other values."""
+            """The booleans of a mask or a predicate whose values are known, None for other values."""
 
         def sizes(self, dims: Sequence[Size], dtype: DType) -> Tensor:
             """Numbers and symbols as a vector."""
@@ -245,17 +248,6 @@ if TYPE_CHECKING:
 
         def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
 
-    class ComparisonFunction(Protocol):
-        """`equal` and `not_equal`."""
-
-        def __call__(
-            self,
-            x: TensorLike,
-            y: TensorLike,
-            name: str | None = None,
-            incompatible_shape_error: bool = True,
-        ) -> Tensor: ...
-
     class ReductionFunction(Protocol):
         """A public function that reduces axes."""
 
@@ -289,7 +281,7 @@ if TYPE_CHECKING:
     RowAxis = int | Literal["mixed"] | None
     Rows = RowAxis | tuple[RowAxis, ...]  # one answer for all outputs, or one for each
 else:
-    ComparisonFunction = ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
+    ReductionFunction = UnaryFunction = BinaryFunction = Callable[..., Tensor]
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
     # These types of rules are for type checkers only.
     BackwardGraph = BatchContext = Cotangent = Cotangents = DualContext = FoldContext = Pullback = object

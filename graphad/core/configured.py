@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from graphad.core.blame import blamed
 from graphad.core.registered import in_configuration
+from graphad.core.tracebacks import of_call
 from graphad.core.trackable import PRIVATE
 
 _ARGUMENTS = PRIVATE + "arguments"
@@ -83,7 +84,7 @@ def _noting(init: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:  # raised on, as it is or with the name of the argument
             told = blamed(type(self), args, kwargs, error)
             if told is error:
-                raise
-            raise told from told.__cause__
+                raise of_call(error)  # noqa: B904 - it is the same error
+            raise of_call(told) from told.__cause__
 
     return construct

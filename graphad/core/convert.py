@@ -308,7 +308,7 @@ def _wrong_kind(shown: str, kind: str, dtype: DType) -> DTypeError:
     return _refused(
         DTypeError,
         f"Cannot convert {shown} to EagerTensor of dtype {dtype.name}: {what} is not rounded or reinterpreted unasked; give a "
-        f"value of the kind of {dtype.name}, or tf.cast the {dtype.name} tensor that it meets first.",
+        f"value of the kind of {dtype.name}, or another dtype: tf.cast the tensor beside it, or dtype= where it is made.",
     )
 
 

@@ -31,7 +31,8 @@ class DType:
       name: Its name, such as "float32".
       kind: One of "float", "complex", "int", "uint", "bool".
       itemsize: Bytes per element.
-      is_floating, is_complex, is_integer, is_unsigned, is_bool: Of which kind it is; unsigned integers are integers.
+      is_floating, is_complex, is_integer, is_unsigned, is_bool, is_numeric: Of which kind it is; unsigned integers are integers,
+        and all but bools are numeric.
       is_differentiable: Whether values of this dtype can carry a gradient.
     Raises: Nothing; programs use the existing ones, such as `float32`. Such a one, called with a number, an array or a tensor,
       gives a Tensor of its dtype: `tf.float32([1, 2])`.
@@ -44,6 +45,7 @@ class DType:
         "is_differentiable",
         "is_floating",
         "is_integer",
+        "is_numeric",
         "is_unsigned",
         "itemsize",
         "kind",
@@ -60,6 +62,7 @@ class DType:
         self.is_floating, self.is_complex = kind == FLOAT, kind == COMPLEX
         self.is_integer, self.is_unsigned = kind in (SIGNED, UNSIGNED), kind == UNSIGNED
         self.is_bool, self.is_differentiable = kind == BOOL, kind in (FLOAT, COMPLEX)
+        self.is_numeric = not self.is_bool
 
     if TYPE_CHECKING:
 

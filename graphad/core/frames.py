@@ -219,6 +219,40 @@ def note_traced_line(error: Exception, line: str | None) -> None:
 unconverted: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 
+# What a line has, how it is called in the message, and the cure.
+_ASKING = (
+    (r"^\s*assert\b", "`assert`", "use tf.debugging.assert_equal, assert_less and their like"),
+    (r"(?<![\w.])max\(", "`max()`", "use tf.maximum of two tensors, or tf.reduce_max of one"),
+    (r"(?<![\w.])min\(", "`min()`", "use tf.minimum of two tensors, or tf.reduce_min of one"),
+    (r"(?<![\w.])any\(", "`any()`", "use tf.reduce_any"),
+    (r"(?<![\w.])all\(", "`all()`", "use tf.reduce_all"),
+    (r"(?<![\w.])bool\(", "`bool()`", "use tf.cast(x, tf.bool), or the tensor itself as a condition"),
+    (r"(?<![\w.])(?:sorted|filter)\(", "`sorted()` or `filter()`", "use tf.sort or tf.boolean_mask"),
+    (r"(?<!for )\b\w[\w.\]\)]* (?:not )?in\b", "`in`", "use tf.reduce_any(x == y)"),
+)
+_ASKED = (
+    "; use `cond`, `while_loop` or `where`, `tf.reduce_any` and `tf.reduce_all` in place of `any` and `all`, and "
+    "`tf.debugging.assert_*` in place of `assert`. Functions traced with autograph=True have their `if`, `while`, `and`, `or` "
+    "and `not` converted."
+)
+
+
+def truth_asked() -> str:
+    """How a message goes on that a symbolic tensor has no truth value: what the user's line did, if it tells, and the cure."""
+    import linecache  # for errors alone
+    import re
+
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    line = "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    found = [(shown, cure) for pattern, shown, cure in _ASKING if re.search(pattern, line)]
+    if not found or (len(found) > 1 and not line.lstrip().startswith("assert ")):
+        return _ASKED
+    shown, cure = found[0]
+    return f", as {shown} asks for here; {cure}."
+
+
 def why_unconverted() -> str:
     """A further sentence for a message: why the control flow of the running user's function was not converted."""
     frame: FrameType | None = sys._getframe(1)

@@ -41,14 +41,14 @@ def kind_words(kinds: frozenset[str]) -> str:
 def require_kind(op: str, spec: S, kinds: frozenset[str], name: str = "x", why: str = "") -> S:
     """`spec`, or the tensor, itself if its dtype is of one of `kinds`; `why` is added to the error. Raises: DTypeError."""
     if spec.dtype.kind not in kinds:
-        raise _has(op, name, spec.dtype, f"{kind_words(kinds)} dtype", why)
+        raise _has(op, name, spec.dtype, f"{kind_words(kinds)} dtype", _example(kinds), why)
     return spec
 
 
 def require_dtype(op: str, spec: S, dtypes: Sequence[DType], name: str = "x") -> S:
     """`spec`, or the tensor, itself if its dtype is one of `dtypes`. Raises: DTypeError."""
     if spec.dtype not in dtypes:
-        raise _has(op, name, spec.dtype, _listed(dtypes))
+        raise _has(op, name, spec.dtype, _listed(dtypes), dtypes[0].name)
     return spec
 
 
@@ -66,8 +66,15 @@ def require_one_of(op: str, dtype: DType, dtypes: Sequence[DType], name: str = "
     return dtype
 
 
-def _has(op: str, name: str, dtype: DType, needed: str, why: str = "") -> DTypeError:
-    return DTypeError(f"{op}: {_has_dtype(name, dtype)}; {needed} is needed{why}. Use cast(x, ...).")
+def _example(kinds: frozenset[str]) -> str:
+    """The name of a dtype of these kinds."""
+    usual = {"float": "float32", "int": "int32", "complex": "complex64", "bool": "bool"}
+    return next(name for kind, name in usual.items() if kind in kinds)
+
+
+def _has(op: str, name: str, dtype: DType, needed: str, example: str, why: str = "") -> DTypeError:
+    cure = "tf.abs, tf.math.real" if dtype.kind == "complex" else f"tf.cast({name}, tf.{example})"
+    return DTypeError(f"{op}: {_has_dtype(name, dtype)}; {needed} is needed{why}. Use {cure}.")
 
 
 def _has_dtype(name: str, dtype: DType) -> str:

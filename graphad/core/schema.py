@@ -508,7 +508,10 @@ class Schema:
         name, value, complaint = found
         text = repr(value)
         text = text if len(text) <= 200 else f"{text[:100]}..."
-        said = f"{text} {complaint}" if complaint.startswith("has ") else f"is {text}, which {complaint}"
+        if type(value) is int and complaint == SIZE.complaint(value):
+            said = f"is {text}; it must be 0 or more"
+        else:
+            said = f"{text} {complaint}" if complaint.startswith("has ") else f"is {text}, which {complaint}"
         return f"{self.kind.known_as or self.kind.name}: {self.kind.words.get(name, name)} {said}."
 
     def asked(self, values: Sequence[Any]) -> list[tuple[str, Referring, refs.Reference]] | None:

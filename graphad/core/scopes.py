@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 
 from graphad.core.annotations import NestLike
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import entered, trace_in_progress, unwatched
+from graphad.core.names import current_scope, get_current_name_scope
 from graphad.core.nest import leaves_of
 from graphad.core.tensor import VALUES
 
@@ -32,6 +34,10 @@ def inside_function() -> bool:
     return trace_in_progress() is not None
 
 
+_OUTSIDE = executing_eagerly  # stands for the trace where there is none
+_used: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # the unique names that each trace has given
+
+
 class DefaultGraph:
     """The graph that a function is traced into, as far as a program may ask about it; outside of functions, none.
 
@@ -51,6 +57,27 @@ class DefaultGraph:
     def as_default(self) -> AbstractContextManager[DefaultGraph]:
         """A block in which it is the default graph, which it is anyway."""
         return nullcontext(self)
+
+    def get_name_scope(self) -> str:
+        """The current name scope, as `get_current_name_scope` has it."""
+        return get_current_name_scope()
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """A name within the current scope that it has not given yet, whose case does not count.
+
+        Args:
+          name: The name; where it has been given, `_1`, `_2` and so on stand behind it.
+          mark_as_used: Whether it is given by this.
+        """
+        used = _used.setdefault(_OUTSIDE if self._trace is None else self._trace, set())
+        whole = found = current_scope() + name
+        number = 0
+        while found.lower() in used:
+            number += 1
+            found = f"{whole}_{number}"
+        if mark_as_used:
+            used.add(found.lower())
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DefaultGraph) and other._trace is self._trace

@@ -23,7 +23,7 @@ from graphad.core.errors import (
     SymbolicConversionError,
     SymbolicValueError,
 )
-from graphad.core.frames import library_of
+from graphad.core.frames import library_of, truth_asked
 from graphad.core.leaving import leaves
 from graphad.core.levels import busy, note_exit
 from graphad.core.shapes import TensorShape, format_dims
@@ -270,11 +270,10 @@ class Tensor(Arithmetic):
         return (self[i] for i in range(dims[0]))
 
     def __bool__(self) -> bool:
-        self._no_value(
-            "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed; use `cond`, `while_loop` or `where`, "
-            "`tf.reduce_any` and `tf.reduce_all` in place of `any` and `all`, and `tf.debugging.assert_*` in place of `assert`. "
-            "Functions traced with autograph=True have their `if`, `while`, `and`, `or` and `not` converted."
-        )
+        self._no_value(f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed{truth_asked()}")
+
+    def __nonzero__(self) -> bool:  # an older name, which classes that act as tensors copy
+        return self.__bool__()
 
     def __int__(self) -> int:
         self._no_value(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import GraphadError, InvalidArgumentError, OutOfRangeError
 from graphad.core.scopes import executing_eagerly
 from graphad.core.tensor import Tensor
+from graphad.core.tracebacks import of_call
 from graphad.core.trackable import Trackable
 from graphad.data.elements import mapped, shown, spec_of
 from graphad.data.stream import Stream
@@ -75,11 +76,12 @@ class Elements(Trackable):
         return Stream(lambda: self._elements, self.element_spec)
 
     def __next__(self) -> Any:
-        return (
-            shown(next(self._elements))
-            if executing_eagerly()
-            else next(TracedElements(self.__graphad_stream__()))
-        )
+        if not executing_eagerly():
+            return next(TracedElements(self.__graphad_stream__()))
+        try:
+            return shown(next(self._elements))
+        except GraphadError as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
 
     def next(self) -> Any:
         """The next element, as `next(iterator)`. Raises: StopIteration: there is none."""

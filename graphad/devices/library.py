@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from graphad.core import forks
 from graphad.core.errors import UnavailableError
 from graphad.core.flags import flags
 
@@ -31,12 +32,26 @@ CURE = "pip install graphad[cuda] on a machine with an NVIDIA driver; device('cp
 
 _library: Library | None = None
 _address_of: Callable[[str], int] | None = None
+_is_forked = False
+
+
+@forks.in_child
+def _forget() -> None:
+    """In a child of a process that uses CUDA every call of it fails, none of which says why."""
+    global _library, _is_forked
+    if _library is not None and is_cupy():
+        _library, _is_forked = None, True
 
 
 def library() -> Library:
     """The library of the CUDA devices. Raises: UnavailableError: it is missing; the message says how to install it."""
     global _library
     if _library is None:
+        if _is_forked:
+            raise UnavailableError(
+                "device: this process was forked from one that uses CUDA devices, which CUDA does not allow; start it anew, as "
+                "multiprocessing.get_context('spawn') does; device('cpu') is always there."
+            )
         try:
             _library = cast("Library", importlib.import_module("cupy"))
             set_precision()
@@ -133,7 +148,7 @@ def why_none() -> str | None:
 
 
 def _found() -> int:
-    if _library is None:
+    if _library is None and not _is_forked:
         _require_driver()
     return int(library().cuda.runtime.getDeviceCount())
 

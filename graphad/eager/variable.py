@@ -520,7 +520,7 @@ Variable.__new__.__wrapped__ = Variable.__init__  # type: ignore[attr-defined]
 def _refused(symbol: str, method: str) -> Callable[..., Any]:
     def operator(self: Variable, other: float) -> NoReturn:
         raise FailedPreconditionError(
-            f"`variable {symbol} value` with `tf.Variable`s is not supported. Use `variable.{method}(value)` to modify "
+            f"`variable {symbol} value` with `tf.Variable`s is not supported. Use `variable.{method}` to modify "
             f"the variable or `out = variable {symbol[:-1]} value` if you need to get a new output Tensor."
         )
 
@@ -529,11 +529,11 @@ def _refused(symbol: str, method: str) -> Callable[..., Any]:
 
 install(Variable)
 for _symbol, _slot, _method in (
-    ("+=", "__iadd__", "assign_add"),
-    ("-=", "__isub__", "assign_sub"),
-    ("*=", "__imul__", "assign"),
-    ("/=", "__itruediv__", "assign"),
-    ("**=", "__ipow__", "assign"),
+    ("+=", "__iadd__", "assign_add(value)"),
+    ("-=", "__isub__", "assign_sub(value)"),
+    ("*=", "__imul__", "assign(variable * value)"),
+    ("/=", "__itruediv__", "assign(variable / value)"),
+    ("**=", "__ipow__", "assign(variable ** value)"),
 ):
     setattr(Variable, _slot, _refused(_symbol, _method))
 

@@ -98,6 +98,13 @@ class Rule:
                 out = self._function(*bars)
         except RecursionError as error:  # raised on, with the function that calls itself
             raise explained_recursion(error, self.name, "while its gradient is computed", CURE)  # noqa: B904
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # in the function, which was entered
+            raise ArgumentTypeError(
+                f"custom_gradient: the gradient function of {self.name} is called with {len(bars)} upstream gradients, one for "
+                f"each result of {self.name}, and does not take them: {error}."
+            ) from error
         of_variables: list[Any] = []
         if self._variables or _takes_variables(self._function, required=True):
             if not (isinstance(out, tuple | list) and len(out) == 2):

@@ -416,7 +416,8 @@ def _check_shapes(target: Dims, source: Dims) -> None:
         target and source and first[0] is not None and first[1] is not None and first[0] != first[1]
     ):
         raise InvalidArgumentError(
-            f"Need first dimension of target shape ({format_dims(target)}) and source shape ({format_dims(source)}) to match."
+            f"Need first dimension of target shape ({format_dims(target)}) and source shape ({format_dims(source)}) to match: "
+            "batch_jacobian is for rows that are computed apart; tape.jacobian has no such rule."
         )
     for dims in (target, source):
         if len(ranked(dims)) < 2:

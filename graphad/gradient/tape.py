@@ -21,6 +21,7 @@ from graphad.core.op import WRITES, Op
 from graphad.core.shapes import is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.tensor import VALUES, EagerTensor, Handle, Tensor
+from graphad.core.tracebacks import of_call
 from graphad.eager.variable import Variable
 from graphad.gradient.backward import add_bars, backward
 from graphad.gradient.notes import Notes, Past, without_values
@@ -289,6 +290,8 @@ class GradientTape(Recorder):
                 self._release()
             else:
                 self._resume(level)
+            if isinstance(error, Exception):
+                raise of_call(error)  # noqa: B904 - it is the same error
             raise
         copies: dict[int, EagerTensor] = {}
         results = list(map(bars.get, marks))
@@ -566,9 +569,13 @@ def _differentiated(targets: list[Any], given: list[Any]) -> tuple[list[Any], li
     values = [[values_of(x) for x in xs] for xs in (targets, given)]
     for x in itertools.chain(*values):
         if not isinstance(x, VALUES):
+            cure = (
+                "leave it out of the targets and sources"
+                if x is None
+                else "make it a tensor by tf.constant before the computation, and use that"
+            )
             raise ArgumentTypeError(
-                f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; "
-                "convert it before it enters the computation."
+                f"tape.gradient: {x!r} of type {type(x).__name__} is neither a Tensor nor a Variable; {cure}."
             )
     return values[0], values[1], any(isinstance(x, Sparse) for x in given)
 

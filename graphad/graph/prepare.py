@@ -13,6 +13,7 @@ import numpy as np
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, explained, named
 from graphad.graph.evaluate import run
+from graphad.graph.fitted import fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
@@ -69,7 +70,7 @@ class Emitter:
         known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
         last = last_uses(graph, _named(graph)) if free else None
         for position, node in enumerate(graph.nodes):
-            known.extend(self._node(node, [known[i] for i in node.inputs], indent))
+            known.extend(self._node(graph, node, [known[i] for i in node.inputs], indent))
             if last is not None:
                 gone = [known[i] for i in last[position]]
                 if gone:
@@ -84,14 +85,14 @@ class Emitter:
         self.line(f"{indent}{left}{function}({', '.join(inputs)})")
         return outputs
 
-    def _node(self, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
-        op = node.op
+    def _node(self, graph: Graph, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
+        op, specs = node.op, [graph.specs[i] for i in node.inputs]
         if op.inlines:
             # Renamed, so that freeing an operand of the call does not free the caller's value.
             return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
         if op.multiple:
             outputs = [self.fresh() for _ in node.specs]
-            function = self.name_of(op.eval, "f")
+            function = self.name_of(fitted(op, specs, op.eval), "f")
             left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
             self.line(f"{indent}{left}{function}({', '.join(inputs)})", node.line, op, inputs)
             for output, spec in zip(outputs, node.specs, strict=True):
@@ -104,7 +105,7 @@ class Emitter:
             return [output]
         formula = getattr(type(op), "formula", None)
         direct = formula is not None and type(op).eval is _shared_eval(type(op))
-        function = self.name_of(formula if direct else op.eval, "f")
+        function = self.name_of(formula if direct else fitted(op, specs, op.eval), "f")
         self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op, inputs)
         if not isinstance(formula, np.ufunc):
             self._scalar(output, node.specs[0], indent)

@@ -105,9 +105,9 @@ class Indexed(Record):
     as many axes from there as the last axis of the indices has coordinates. A position outside is an error; a negative one is so
     too ("error"), counts from the end ("wrap"), or stands for no slice ("none"), for which a take has 0.
 
-    way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one after the other; "max" and
-    "min" combine them, where a slice of the result for which there are none is the other end of the dtype; "put" writes those of
-    a third operand into a copy of the first, of which the last counts; "put_max" and "put_min" combine them with
+    way: "take" reads slices of the first operand; "add" adds those of the first operand to zeros, one by one; "max", "min"
+    and "mul" combine them, where a slice of the result for which there are none is the other end of the dtype, or 1; "put" writes
+    those of a third operand into a copy of the first, of which the last counts; "put_max" and "put_min" combine them with
     what is there. The indices are the second.
     given: Which inputs of the op the operands are, in this order.
     """

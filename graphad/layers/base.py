@@ -26,6 +26,7 @@ from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
+from graphad.core.tracebacks import of_call
 from graphad.core.trackable import PRIVATE, arrived, settle
 from graphad.eager.variable import Variable
 from graphad.layers import initializers
@@ -153,6 +154,9 @@ class Layer(Configured, Module):
 
         def __getattr__(self, name: str) -> Any:
             """What is said of an attribute that is not there: before the first call it may only not be there yet."""
+            if "_graphad_told" not in vars(self):
+                text = f"{type(self).__name__}: its __init__ must call super().__init__() before all else"
+                raise AttributeError(f"{text}; there is no {name!r} yet.", name=name, obj=self)
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in _OF_MODELS:
                 text += (
@@ -234,7 +238,10 @@ class Layer(Configured, Module):
     else:
         # A frame of this name, by which errors know the layer.
         def __call__(self, inputs: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
-            return self._called(inputs, *args, **kwargs)
+            try:
+                return self._called(inputs, *args, **kwargs)
+            except Exception as error:
+                raise of_call(error)  # noqa: B904 - it is the same error
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:
         """Takes the first argument of `call` out of those that are given by name. Raises: ArgumentTypeError: it is missing."""

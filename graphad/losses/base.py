@@ -13,6 +13,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import floatx_dtype
 from graphad.core.nest import leaves_of, map_leaves
 from graphad.core.tensor import Tensor
+from graphad.core.tracebacks import of_call
 from graphad.module import snake_case
 from graphad.ops.array import broadcast_to, shape
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_sum
@@ -96,6 +97,12 @@ class Loss(Configured):
     def __call__(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> Tensor:
+        try:
+            return self._reduced(y_true, y_pred, sample_weight)
+        except Exception as error:
+            raise of_call(error)  # noqa: B904 - it is the same error
+
+    def _reduced(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None) -> Tensor:
         values = lift(self._values(y_true, y_pred))
         if sample_weight is not None:
             values, weights = same_rank(values, cast(lift(sample_weight), values.dtype))

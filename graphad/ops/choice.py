@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
     from graphad.devices.array import DeviceArray
 
-_MANY = 1024  # numbers; to limit fewer is as quick either way
+_MANY = 1024  # numbers, for which a look at how they lie pays
+_BOUNDED = 16384  # numbers; fewer are limited by one bound as quickly one by one
+_LIMITED = 4096  # the same for two bounds
 _LARGE = 2048  # elements; fewer are quicker one by one
+_SOME = 512  # the same where the other element is 0
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
@@ -26,8 +29,11 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
 
     Without an axis the result is a NumPy scalar, as that of every ufunc is.
     """
-    if type(condition) is np.ndarray and condition.size >= _LARGE and condition.dtype.kind == "b":
-        same = _all_of_one(condition, x, y)
+    if type(condition) is np.ndarray and condition.size >= _SOME and condition.dtype.kind == "b":
+        same = _kept(condition, x, y) if condition.size < _BOUNDED else None
+        if same is None and condition.size < _LARGE:
+            same = np.where(condition, x, y)
+        same = _all_of_one(condition, x, y) if same is None else same
         same = _ones_and_zeros(condition, x, y) if same is None else same
         if same is not None:
             return same
@@ -40,6 +46,25 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
                 return found
     plain: np.ndarray = np.where(condition, x, y)
     return plain if plain.ndim else plain[()]
+
+
+def _kept(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+    """x where the condition holds, else 0, for an array of floats and y = 0; None for others."""
+    if type(x) is not np.ndarray or not isinstance(y, np.floating) or y or math.copysign(1, y) < 0:
+        return None
+    dtype = x.dtype
+    if (
+        dtype is not y.dtype
+        or dtype.itemsize not in _WHOLE
+        or x.shape != condition.shape
+        or not x.strides[-1]
+    ):
+        return None
+    whole: Any = _WHOLE[dtype.itemsize]
+    mask = np.negative(condition.view(np.int8)).astype(whole)  # all bits set where it holds
+    np.bitwise_and(x.view(whole), mask, mask)
+    found: np.ndarray = mask.view(dtype)
+    return found
 
 
 def _all_of_one(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
@@ -81,7 +106,7 @@ def _alike(x: Any, y: Any) -> bool:
 
 def larger(x: Any, y: Any) -> Any:
     """`np.maximum(x, y)`."""
-    if type(x) is np.ndarray and x.size < _MANY:
+    if type(x) is np.ndarray and x.size < _BOUNDED:
         return np.maximum(x, y)
     pair = _bounded(x, y)
     return np.maximum(x, y) if pair is None else within(*pair, np.inf)
@@ -89,7 +114,7 @@ def larger(x: Any, y: Any) -> Any:
 
 def smaller(x: Any, y: Any) -> Any:
     """`np.minimum(x, y)`."""
-    if type(x) is np.ndarray and x.size < _MANY:
+    if type(x) is np.ndarray and x.size < _BOUNDED:
         return np.minimum(x, y)
     pair = _bounded(x, y)
     return np.minimum(x, y) if pair is None else within(pair[0], -np.inf, pair[1])
@@ -97,10 +122,10 @@ def smaller(x: Any, y: Any) -> Any:
 
 def _bounded(x: Any, y: Any) -> tuple[Any, Any] | None:
     """Many floats and the number that bounds them, where one of x and y is such a number."""
-    if type(x) is np.ndarray and x.size >= _MANY:
+    if type(x) is np.ndarray and x.size >= _BOUNDED:
         if is_bound(x, y) and x.dtype.kind == "f":
             return x, y
-    elif type(y) is np.ndarray and y.size >= _MANY:
+    elif type(y) is np.ndarray and y.size >= _BOUNDED:
         if is_bound(y, x) and y.dtype.kind == "f" and x:  # which of two zeros is taken depends on their order
             return y, x
     return None
@@ -110,7 +135,7 @@ def is_bound(x: Any, y: Any) -> bool:
     """Whether y is one number, neither NaN nor -0.0, and x an array of many: `np.clip` limits these in packed instructions."""
     if (
         type(x) is not np.ndarray
-        or x.size < _MANY
+        or x.size < _LIMITED
         or np.ndim(y)
         or x.dtype.kind not in "fiu"
         or x.dtype == np.float16

@@ -405,7 +405,7 @@ def _operators() -> dict[str, Any]:
         (GREATER_EQUAL, operator.ge, "ge", "greater_equal"),
     ):
         table[f"__{name}__"] = _hot(op, symbol, name, _long(op, ufunc), quick_dtypes(REAL), {})
-    hooks = ("__dir__", "__round__", "__array_ufunc__", "__array_function__")
+    hooks = ("__dir__", "__round__", "__array_ufunc__", "__array_function__", "__array_namespace__")
     table["OVERLOADABLE_OPERATORS"] = frozenset(x for x in table if x.startswith("__") and x not in hooks)
     return table
 

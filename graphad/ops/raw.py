@@ -391,7 +391,9 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "Div": _div,
     "Einsum": lambda inputs, equation: linalg.einsum(equation, *inputs),
     "Empty": lambda shape, dtype, init=False: array.zeros(shape, dtype),
-    "Equal": lambda x, y, incompatible_shape_error=True: math.equal(x, y),
+    "Equal": lambda x, y, incompatible_shape_error=True: (
+        math.equal(x, y) if incompatible_shape_error else array.convert_to_tensor(x) == y
+    ),
     "FusedBatchNorm": _fused_batch_norm,
     "FusedBatchNormV2": _fused_batch_norm,
     "Gather": lambda params, indices, validate_indices=True: array.gather(params, indices),
@@ -422,7 +424,9 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "NonMaxSuppressionV3": lambda boxes, scores, max_output_size, iou_threshold, score_threshold: (
         image.non_max_suppression(boxes, scores, max_output_size, iou_threshold, score_threshold)
     ),
-    "NotEqual": lambda x, y, incompatible_shape_error=True: math.not_equal(x, y),
+    "NotEqual": lambda x, y, incompatible_shape_error=True: (
+        math.not_equal(x, y) if incompatible_shape_error else array.convert_to_tensor(x) != y
+    ),
     "OneHot": lambda indices, depth, on_value, off_value, axis=-1: array.one_hot(
         indices, depth, on_value, off_value, axis
     ),

@@ -1,6 +1,7 @@
 """Numbers that are known while a function is traced: sizes, eager tensors of few integers, and what is computed from them.
 
-Floats on the way count too, `cast(ceil(n / 2), int32)`, where a size that is known is among what they come from.
+Floats on the way count too, `cast(ceil(n / 2), int32)`, where a size that is known is among what they come from, and so do
+truth values, `where(k < 0, k + n, k)`.
 The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So the body of a loop may slice by the
 sizes of its operands, and a shape assembled from known and unknown sizes keeps the known ones.
 """
@@ -53,10 +54,10 @@ def learn(
         if value is None and op.moves:  # beside sizes that are known, it counts for as many unknown ones
             unknown += 1
             value = _unknown(builder.specs[serial])
-        if value is None or value.dtype.kind not in "iuf" or value.size > MOST:
+        if value is None or value.dtype.kind not in "biuf" or value.size > MOST:
             return
         values.append(value)
-    if unknown == len(values) or not (comes_from_sizes or all(x.dtype.kind in "iu" for x in values)):
+    if unknown == len(values) or not (comes_from_sizes or all(x.dtype.kind in "biu" for x in values)):
         return
     if any(_has_many(spec) for spec in specs):
         return
@@ -89,6 +90,7 @@ def _unknown(spec: TensorSpec) -> Array | None:
 
 def note(builder: GraphBuilder, serial: int, value: Array) -> None:
     """Record the numbers of a value, if they may be sizes or lead to some."""
-    # narrower integers cannot hold UNKNOWN
-    if value.size <= MOST and value.dtype.itemsize >= 4 and value.dtype.kind in "iuf":
+    # narrower integers cannot hold UNKNOWN; what compares sizes has none
+    kind = value.dtype.kind
+    if value.size <= MOST and (kind == "b" or (value.dtype.itemsize >= 4 and kind in "iuf")):
         builder.folded[serial] = value

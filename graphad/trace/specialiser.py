@@ -210,9 +210,9 @@ class Specialiser(Trace):
         return x.data if type(x) is EagerTensor else None
 
     def mask_of(self, x: Any) -> Any:
-        """The booleans of a mask that is known, else None; the size of a masked result depends on them."""
+        """The booleans of a mask or a predicate that is known, else None; sizes of results depend on them."""
         data = x.values if type(x) is KnownTensor else self.number_of(x)
-        return data if data is not None and data.dtype.kind == "b" and np.ndim(data) else None
+        return data if data is not None and data.dtype.kind == "b" else None
 
     def _simpler(self, op: Any, rule: int, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The replacement of an op in the definite graph, None for the op itself."""

@@ -102,6 +102,14 @@ class SymbolicTensor(Tensor):
             return Tensor.data.fget(self)  # type: ignore[attr-defined]
         raise AttributeError(f"'SymbolicTensor' object has no attribute {name!r}")
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise SymbolicValueError(
+                f"A symbolic tensor has no value to show in the format {spec!r} while {self.trace.name!r} is traced; "
+                "tf.print(x) shows it whenever the function runs."
+            )
+        return str(self)
+
     def __repr__(self) -> str:
         label, dims, dtype = self._shown()
         return f"<tf.Tensor '{label}' shape={dims} dtype={dtype}>"
@@ -177,7 +185,7 @@ class Trace:
         specs = output_specs(op, map(self.builder.specs.__getitem__, serials))
         line = self.line if self.line is not None else user_line()
         start = self.builder.add_node(op, serials, specs, line)
-        if specs and (specs[0].dtype.is_integer or specs[0].dtype.is_floating):
+        if specs and not specs[0].dtype.is_complex:
             learn(self.builder, op, serials, specs, start)
         if not op.multiple:
             return (SymbolicTensor(self, start, specs[0], None, line),)

@@ -170,6 +170,10 @@ class BatchContext:
             operands[:n] = wider
         return operands
 
+    def waiting(self, op: Op, *xs: Value) -> tuple[Any, ...]:
+        """The op batched when it runs, for what only values decide."""
+        return self.level.waiting(op, xs, self._stacked)
+
     def rowwise(self, op: Op, *xs: Value) -> Any:
         """The op run once per row, for ops without a better rule. The number of rows must be known."""
         if not isinstance(self.size, int):

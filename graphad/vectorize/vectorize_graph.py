@@ -34,7 +34,7 @@ from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
-from graphad.graph.walk import with_outputs
+from graphad.graph.walk import sub_graphs, with_outputs
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
@@ -165,9 +165,9 @@ class Vectorize(Structured):
             for x, s, spec in zip(values, self.stacked, specs, strict=True)
         ]
         graph = definite(self.graph, specs, known)
-        if not all(spec.is_definite for spec in graph.specs):  # the size of a masked result is known here too
+        if not _is_definite(graph):  # masks and predicates, on which sizes depend, are known here too
             known = [
-                x if not s and _is_mask(spec) else value
+                x if not s and _is_truth(spec) else value
                 for x, s, spec, value in zip(values, self.stacked, specs, known, strict=True)
             ]
             graph = definite(self.graph, specs, known)
@@ -287,14 +287,14 @@ class Vectorize(Structured):
 
     def _waits(self, ctx: FoldContext, graph: Graph, inputs: Sequence[Any]) -> bool:
         """Whether shapes in the graph depend on data, which `eval` will know."""
-        if all(spec.is_definite for spec in graph.specs):
+        if _is_definite(graph):
             return False
         pairs = zip(inputs, self.stacked, strict=True)
         return any(
             not s
             and (
                 (_is_sizes(x.spec) and ctx.known(x) is None)
-                or (_is_mask(x.spec) and ctx.known_operand(x) is None)
+                or (_is_truth(x.spec) and ctx.known_operand(x) is None)
             )
             for x, s in pairs
         )
@@ -415,18 +415,11 @@ class RowsLayer(GraphLayer):
 
 
 def _walked(graph: Graph) -> frozenset[int]:
-    """The inputs that only loops, branches and calls read: there the slices of a stack may differ in shape.
-
-    Other ops see such a stack as an ordinary array, whose shape will not become better known.
-    """
+    """The inputs that loops, branches and calls read: there the slices of a stack may differ in shape."""
     found = graph.derived.get(_walked)
     if found is None:
-        inside: set[int] = set()
-        others: set[int] = set()
-        for node in graph.nodes:
-            takes = node.op.structured and not isinstance(node.op, Vectorize)
-            (inside if takes else others).update(node.inputs)
-        found = graph.derived[_walked] = frozenset(inside - others)
+        takers = [n for n in graph.nodes if n.op.structured and not isinstance(n.op, Vectorize)]
+        found = graph.derived[_walked] = frozenset([i for node in takers for i in node.inputs])
     return found
 
 
@@ -445,8 +438,19 @@ def _is_sizes(spec: TensorSpec) -> bool:
     return not spec.is_handle and spec.dtype.is_integer and spec.rank == 1
 
 
-def _is_mask(spec: TensorSpec) -> bool:
-    return not spec.is_handle and spec.dtype.kind == "bool" and spec.rank != 0
+def _is_truth(spec: TensorSpec) -> bool:
+    return not spec.is_handle and spec.dtype.kind == "bool"
+
+
+def _is_definite(graph: Graph) -> bool:
+    """Whether all sizes are known, also in branches."""
+    found = graph.derived.get(_is_definite)
+    if found is None:
+        found = all(spec.is_definite for spec in graph.specs) and all(
+            _is_definite(inner) for node in graph.nodes if node.op.branches for inner in sub_graphs(node.op)
+        )
+        graph.derived[_is_definite] = found
+    return found
 
 
 def vectorize(

@@ -295,7 +295,10 @@ class RestoredFunction(Printed):
             + "\n".join(options)
         )
         if self.signature.input_signature is None:
-            return ValueError(text)
+            return ValueError(
+                f"{text}\nA file holds no Python to trace for other arguments. Before saving, call the function with such ones, "
+                "or give it an input_signature with None for sizes that differ."
+            )
         return ArgumentTypeError(
             "Binding inputs to tf.function failed: arguments that its input_signature leaves out have the values that they had "
             f"when it was traced. {text}"

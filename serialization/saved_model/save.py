@@ -62,7 +62,10 @@ def save(
     level = current()
     while level is not None:
         if getattr(level, "is_trace", False):
-            raise TracedSaveError("`tf.saved_model.save` is not supported inside a traced @tf.function.")
+            raise TracedSaveError(
+                "`tf.saved_model.save` is not supported inside a traced @tf.function. Call it outside, where the "
+                "function has returned."
+            )
         level = level.below
     export_dir, options = directory_of("save", export_dir), options_of("save", SaveOptions, options)
     root = savable_root(obj)
@@ -248,10 +251,10 @@ def _output_names(key: str, concrete: ConcreteFunction) -> tuple[str, ...]:
         names = [f"output_{i}" for i in range(len(values))]
     else:
         values, names = [results], ["output_0"]
-    for value in values:
+    for name, value in zip(names, values, strict=True):
         if not isinstance(value, TensorSpec):
             raise SaveError(
-                f"Got a non-Tensor value {value!r} for an output of the signature {key!r}; a signature returns a tensor, a "
+                f"Got a non-Tensor value {value!r} for output {name!r} of the signature {key!r}; a signature returns a tensor, a "
                 "flat sequence of tensors, or a dict of them."
             )
     return tuple(names)

@@ -381,6 +381,18 @@ def test_features_are_listed():
     assert set(feature.all_but(feature.LISTS)) == set(feature.all()) - {feature.LISTS}
 
 
+TYPED = """import graphad as tf
+f = tf.function(lambda x: x if x > 0 else -x)
+print("value", float(f(tf.constant(-3.0))))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="the interpreter keeps what was typed from 3.13 on")
+def test_what_was_typed_into_the_interpreter_is_converted():
+    done = subprocess.run([sys.executable, "-i"], input=TYPED, capture_output=True, text=True)
+    assert "value 3.0" in done.stdout, done.stderr
+
+
 def codes_of(code):
     for const in code.co_consts:
         if isinstance(const, type(code)):
@@ -607,3 +619,19 @@ def test_a_property_that_is_a_function_may_branch():
         return thing.traced_size
 
     assert f(tf.constant(-2.0)).numpy() == 2.0
+
+
+def test_a_wrapper_with_the_defaults_of_what_it_wraps():
+    def shifted(x, y=2.0, z=3.0):
+        return x + y * z
+
+    def wrapper(*given, **named):
+        return shifted(*given, **named)
+
+    wrapper.__defaults__ = shifted.__defaults__  # more than it has parameters, as decorators leave them
+
+    @tf.function
+    def f(x):
+        return wrapper(x, z=4.0)
+
+    assert f(tf.constant(1.0)).numpy() == 9.0

@@ -1,6 +1,6 @@
 """On a CUDA device: fused loops against its memory's bandwidth, what a launch costs, and steps of networks beside JAX.
 
-    python tests/benchmarks/gpu.py [bandwidth] [launches] [MLP] [attention] [convolution]
+    python tests/benchmarks/gpu.py [bandwidth] [launches] [MLP] [attention] [convolution] [embedding]
 
 Each row has the bar that it is to meet. Every workload ends with a wait for the device; times are medians, in turn with the
 others. Without arguments everything is measured; `GRAPHAD_PEERS=JAX` leaves PyTorch out, whose compiler takes half a minute.
@@ -85,7 +85,7 @@ def launches() -> list[tuple[str, float, float]]:
         "plan": lambda: f(x),
         "graph": lambda: g(square),
         "CuPy's sin": lambda: cupy.sin(source),
-        "CuPy's product": lambda: held @ held,
+        "CuPy's product": lambda: cupy.matmul(held, held),
     }
     runs |= _peers_of_a_launch()
     found = measure(runs)
@@ -122,7 +122,7 @@ def step_of(loss: Any, weights: list[Any]) -> Any:
         with gd.GradientTape() as tape:
             value = loss(weights, *inputs)
         for w, g in zip(weights, tape.gradient(value, weights), strict=True):
-            w.assign_sub(0.01 * g)
+            w.assign_sub(0.01 * gd.convert_to_tensor(g))
         return value
 
     return step
@@ -152,6 +152,24 @@ def convolution(convolve: Any, mean: Any) -> Any:
         return mean((convolve(x, weights[0]) - y) ** 2)
 
     return loss
+
+
+def embedding(look_up: Any, entropy: Any) -> Any:
+    def loss(weights: Any, ids: Any, labels: Any) -> Any:
+        return entropy(labels, look_up(weights[0], ids) @ weights[1])
+
+    return loss
+
+
+def entropy_by_jax(jax: Any, jnp: Any) -> Any:
+    def entropy(labels: Any, logits: Any) -> Any:
+        return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1))
+
+    return entropy
+
+
+def entropy_by_graphad(labels: Any, logits: Any) -> Any:
+    return gd.reduce_mean(gd.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
 
 
 def stepped_by_jax(loss: Any, weights: list[Any], inputs: list[Any]) -> Workload | None:
@@ -185,7 +203,7 @@ def stepped_by_torch(
         return None
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     held = [torch.tensor(w, device=place, requires_grad=True) for w in weights]
-    placed = [torch.tensor(x, device=place) for x in inputs]
+    placed = [torch.tensor(x.astype(np.int64) if x.dtype.kind == "i" else x, device=place) for x in inputs]
     value_of = loss(torch)
     run = torch.compile(value_of) if place == "cuda" else value_of
 
@@ -215,8 +233,12 @@ def made(*shape: int) -> np.ndarray:
     return (np.random.default_rng(sum(shape)).normal(size=shape) / np.sqrt(shape[-2])).astype(DTYPE)
 
 
+def numbers_below(limit: int, count: int) -> np.ndarray:
+    return np.random.default_rng(limit).integers(0, limit, count).astype(np.int32)
+
+
 SIDES = ("NHWC", "HWIO", "NHWC")
-# By name: the loss in graphad, in JAX and in PyTorch, shapes of weights and of inputs.
+# By name: the loss in graphad, in JAX and in PyTorch, shapes of weights and of inputs, or these themselves.
 NETWORKS: dict[str, tuple[Any, Any, Any, list[Any], list[Any]]] = {
     "MLP": (
         mlp(gd.tanh, gd.reduce_mean),
@@ -241,13 +263,25 @@ NETWORKS: dict[str, tuple[Any, Any, Any, list[Any], list[Any]]] = {
         [(3, 3, 64, 64)],
         [(32, 32, 32, 64), (32, 32, 32, 64)],
     ),
+    "embedding": (
+        embedding(gd.gather, entropy_by_graphad),
+        lambda jax, jnp: embedding(lambda table, ids: table[ids], entropy_by_jax(jax, jnp)),
+        lambda torch: embedding(
+            lambda table, ids: table[ids], lambda y, x: torch.nn.functional.cross_entropy(x, y)
+        ),
+        [(32000, 512), (512, 1000)],
+        [numbers_below(32000, 8192), numbers_below(1000, 8192)],
+    ),
 }
 
 
 def network(name: str) -> list[tuple[str, float, float]]:
     """A training step, as a multiple of JAX's and PyTorch's; the losses of all have to agree, the CPU's too."""
     mine, by_jax, by_torch, shapes, given = NETWORKS[name]
-    weights, inputs = [made(*shape) for shape in shapes], [made(*shape) for shape in given]
+    weights, inputs = (
+        [made(*shape) for shape in shapes],
+        [x if isinstance(x, np.ndarray) else made(*x) for x in given],
+    )
     others = {
         "JAX": stepped_by_jax(by_jax, weights, inputs) if "JAX" in PEERS else None,
         "PyTorch": stepped_by_torch(by_torch, weights, inputs) if "PyTorch" in PEERS else None,

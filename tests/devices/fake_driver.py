@@ -136,8 +136,14 @@ def _replay(graph: int, stream: int) -> None:
         fake_streams.at(stream).put(action)
 
 
+def _synchronize() -> None:
+    for stream in list(fake_streams._streams.values()):
+        stream.synchronize()
+
+
 RUNTIME = {
     "setDevice": set_device,
+    "deviceSynchronize": _synchronize,
     "streamBeginCapture": _begin,
     "streamEndCapture": _end,
     "streamCaptureModeThreadLocal": 1,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.ops.choice import chosen, product
+from graphad.ops.choice import chosen, larger, limited, product, smaller
 
 DTYPES = ["f2", ml_dtypes.bfloat16, "f4", "f8", "i1", "u8", "i4", "c8", "c16", "?"]
 
 
-@pytest.mark.parametrize("shape", [(5000,), (70, 80), (3,), (0,)])
+@pytest.mark.parametrize("shape", [(20_000,), (5000,), (70, 80), (31, 32), (600,), (3,), (0,)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_choices_have_the_bits_of_where(dtype: Any, shape: Any) -> None:
     rng = np.random.default_rng(0)
@@ -24,9 +24,25 @@ def test_choices_have_the_bits_of_where(dtype: Any, shape: Any) -> None:
     if np.dtype(dtype).kind == "f" and x.size:
         x.flat[:2], y.flat[1:3] = np.nan, -0.0
     zero, three = np.dtype(dtype).type(0), np.dtype(dtype).type(3)
-    for a, b in ((x, y), (x, zero), (zero, x), (x, three), (three, x), (x[::-1], y)):
+    for a, b in ((x, y), (x, zero), (zero, x), (x, three), (three, x), (x[::-1], y), (x[::-1], zero)):
         found, want = chosen(mask, a, b), np.where(mask, a, b)
         assert found.dtype == want.dtype and found.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("count", [10, 3000, 5000, 20_000])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4"])
+def test_bounds_have_the_bits_of_maximum_and_minimum(dtype: str, count: int) -> None:
+    x = (np.random.default_rng(0).standard_normal(count) * 5).astype(dtype)
+    if x.dtype.kind == "f":
+        x[:8] = np.nan, -0.0, 0.0, np.inf, -np.inf, 1, -1, -0.0
+    for low, high in itertools.combinations([x.dtype.type(k) for k in (-1, 0, 2)], 2):
+        for found, want in (
+            (larger(x, low), np.maximum(x, low)),
+            (larger(low, x), np.maximum(low, x)),
+            (smaller(x, high), np.minimum(x, high)),
+            (limited(x, low, high), np.minimum(np.maximum(x, low), high)),
+        ):
+            assert found.dtype == want.dtype and found.tobytes() == want.tobytes()
 
 
 def test_operands_that_broadcast_are_chosen_from_as_by_where() -> None:

@@ -42,7 +42,7 @@ def test_what_is_refused_is_a_dtype_error_in_the_same_words(words: str, traced: 
         (tf.function(call) if traced else call)(tf.constant(F), tf.constant(D), tf.constant(I))
     said = str(caught.value)
     assert words in said
-    assert ("; cast one of them." if words in DIFFERENT else "Use cast(x, ...).") in said
+    assert ("; cast one of them." if words in DIFFERENT else "Use tf.cast(") in said
 
 
 def test_infer_rules_compare_no_dtypes_themselves() -> None:

@@ -204,3 +204,34 @@ def test_floats_that_sizes_lead_to_are_known_where_they_become_sizes() -> None:
     assert seen["half"] == [3, None]
     assert (seen["pair"], seen["range"], seen["unknown"]) == ([3, 3], [7], [3, None])
     assert (seen["read"], seen["constants"]) == ([None], [None])
+
+
+def test_what_is_chosen_by_comparing_known_numbers_is_known() -> None:
+    """A place counted from the end, as programs that know no rank write it."""
+    seen = {}
+
+    @tf.function
+    def f(x: Any, place: Any) -> Any:
+        rank = tf.rank(x)
+        end = tf.constant(-1)
+        last = tf.where(end < 0, rank + end, end)
+        moved = tf.concat([tf.range(1, last + 1), [0], tf.range(last + 1, rank)], 0)
+        seen["moved"] = tf.transpose(x, moved).shape.as_list()
+        both = tf.logical_and(tf.equal(tf.shape(x), 1), tf.logical_not(tf.reduce_all(tf.shape(x) > 1)))
+        seen["axes"] = tf.reduce_sum(x, tf.where(both)[:, 0]).shape.as_list()
+        seen["given"] = tf.get_static_value(tf.where(place < 0, rank + place, place))
+        return tf.transpose(x, moved)
+
+    x = np.arange(6.0).reshape(2, 3, 1)
+    np.testing.assert_array_equal(f(x, tf.constant(0)), x.transpose(1, 2, 0))
+    assert seen == {"moved": [3, 1, 2], "axes": [2, 3], "given": None}
+
+
+def test_the_axes_along_which_gradients_of_known_shapes_are_summed_are_known() -> None:
+    @tf.function
+    def f(x: Any, y: Any) -> Any:
+        axes, _ = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(x), s1=tf.shape(y))
+        return tf.reshape(tf.reduce_sum(x * y, axes), tf.shape(x))
+
+    x, y = np.array([1.0, 2.0, 3.0]), np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(f(x, y), (x * y).sum(0))

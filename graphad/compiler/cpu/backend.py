@@ -293,7 +293,7 @@ class Cpu(Backend):
             function, words = indexing.indexed(form, dtypes[0], sizes[0], sizes[1], shapes)
             places = {indexing.SOURCE: FIRST, indexing.INDICES: SECOND, indexing.TARGET: RESULT}
             places |= {indexing.UPDATES: THIRD} if indexing.puts(form.way) else {}
-            places |= {indexing.SEEN: WORK} if form.way in ("max", "min") else {}
+            places |= {indexing.SEEN: WORK} if form.way in indexing.GATHERED else {}
         elif isinstance(form, Band):
             function, words = indexing.band(form, as_dtype(dtypes[0]).itemsize, shapes[0])
             places = {indexing.B_SOURCE: FIRST, indexing.B_TARGET: RESULT}

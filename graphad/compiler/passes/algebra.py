@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from graphad.compiler.passes.canonical import same_dims
+from graphad.compiler.passes.canonical import kept
 from graphad.compiler.passes.rewrite import Found, RuleTable, Sweep, combined, sweep
 from graphad.graph.ir import Graph, Node
 from graphad.ops.math.arithmetic import (
@@ -43,11 +43,6 @@ EXACT, RELAXED = RuleTable(), RuleTable()
 exact, relaxed = EXACT.rewrite, RELAXED.rewrite
 
 
-def _kept(s: Sweep, node: Node, value: int) -> int | None:
-    """`value` as the node's result, if it has its shape."""
-    return value if same_dims(s.spec(value).dims, node.specs[0].dims) else None
-
-
 @exact(Mul)
 def product_with_number(s: Sweep, node: Node) -> Found:
     """x * 1 is x, x * -1 is -x."""
@@ -55,7 +50,7 @@ def product_with_number(s: Sweep, node: Node) -> Found:
     number = s.number(y)
     if number is None:
         x, y, number = y, x, s.number(x)
-    if number is None or _kept(s, node, x) is None or s.spec(x).dtype.is_complex:
+    if number is None or kept(s, node, x) is None or s.spec(x).dtype.is_complex:
         return None
     if number == 1:
         return x
@@ -87,7 +82,7 @@ def quotient_with_number(s: Sweep, node: Node) -> Found:
     if number is None or not dtype.is_floating:
         return None
     if number == 1:
-        return _kept(s, node, x)
+        return kept(s, node, x)
     value = float(number)
     if (
         not math.isfinite(value)
@@ -113,7 +108,7 @@ def sum_with_number(s: Sweep, node: Node) -> Found:
         and number == 0
         and (dtype.is_integer or (dtype.is_floating and np.signbit(number)))
     ):
-        return _kept(s, node, x)
+        return kept(s, node, x)
     for a, b in ((x, y), (y, x)):
         inner = s.made_by(b, Neg)
         if inner is not None:
@@ -127,7 +122,7 @@ def difference_with_number(s: Sweep, node: Node) -> Found:
     x, y = node.inputs
     number = s.number(y)
     if number is not None and number == 0 and not s.spec(x).dtype.is_complex and not np.signbit(number):
-        return _kept(s, node, x)
+        return kept(s, node, x)
     inner = s.made_by(y, Neg)
     return None if inner is None else s.bind(ADD, x, inner.inputs[0])
 
@@ -160,7 +155,7 @@ def not_not(s: Sweep, node: Node) -> int | None:
 @exact(Select)
 def both_branches_alike(s: Sweep, node: Node) -> int | None:
     _, x, y = node.inputs
-    return _kept(s, node, x) if x == y else None
+    return kept(s, node, x) if x == y else None
 
 
 def _is_one(s: Sweep, value: int) -> bool:
@@ -177,7 +172,7 @@ def log_of_something(s: Sweep, node: Node) -> Found:
     kind = inner.op.op_class
     if kind is Add:
         for a, b in (inner.inputs, inner.inputs[::-1]):
-            if _is_one(s, b) and _kept(s, node, a) is not None:
+            if _is_one(s, b) and kept(s, node, a) is not None:
                 return s.bind(Log1p(), a)
     if kind is Exp:
         return inner.inputs[0]
@@ -192,10 +187,10 @@ def minus_one(s: Sweep, node: Node) -> Found:
     """exp(x) - 1 and 1 - sigmoid(x)."""
     x, y = node.inputs
     inner = s.made_by(x, Exp)
-    if inner is not None and _is_one(s, y) and _kept(s, node, x) is not None:
+    if inner is not None and _is_one(s, y) and kept(s, node, x) is not None:
         return s.bind(Expm1(), inner.inputs[0])
     inner = s.made_by(y, Sigmoid)
-    if inner is not None and _is_one(s, x) and _kept(s, node, y) is not None:
+    if inner is not None and _is_one(s, x) and kept(s, node, y) is not None:
         return s.bind(inner.op, s.bind(NEG, inner.inputs[0]))
     return None
 

@@ -65,6 +65,13 @@ def same_dims(a: tuple[Size | None, ...] | None, b: tuple[Size | None, ...] | No
     return a is not None and b is not None and len(a) == len(b) and all(map(same_size, a, b))
 
 
+def kept(s: Sweep, node: Node, value: int) -> int | None:
+    """`value` as the node's result, if it has its shape and all operands certainly fit: the run compares sizes that it finds."""
+    if not all(is_definite(s.spec(i).dims) for i in node.inputs):
+        return None
+    return value if same_dims(s.spec(value).dims, node.specs[0].dims) else None
+
+
 @rewrite(ExpandDims, Squeeze)
 def axes_by_reshape(s: Sweep, node: Node) -> Found:
     """Adding or removing axes of size 1 is a reshape."""
@@ -75,7 +82,7 @@ def axes_by_reshape(s: Sweep, node: Node) -> Found:
 def reshape_once(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of a reshape, and a reshape without effect."""
     x = node.inputs[0]
-    inner = s.made_by(x, Reshape)
+    inner = s.made_by(x, Reshape) if is_definite(s.spec(x).dims) else None
     if inner is not None:
         return reshaped(s, inner.inputs[0], node.specs[0].dims)
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
@@ -85,7 +92,7 @@ def reshape_once(s: Sweep, node: Node[Reshape]) -> Found:
 def reshape_of_one_number(s: Sweep, node: Node[Reshape]) -> Found:
     """A reshape of one element that is broadcast is a broadcast to the other shape."""
     inner, dims = s.made_by(node.inputs[0], BroadcastTo), node.specs[0].dims
-    if inner is None or dims is None or not is_definite(dims):
+    if inner is None or dims is None or not (is_definite(dims) and is_definite(s.spec(node.inputs[0]).dims)):
         return None
     one = inner.inputs[0]
     have = s.spec(one).dims
@@ -98,7 +105,7 @@ def reshape_of_one_number(s: Sweep, node: Node[Reshape]) -> Found:
 def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
-    inner = s.made_by(x, BroadcastTo)
+    inner = s.made_by(x, BroadcastTo) if is_definite(s.spec(x).dims) else None
     if inner is not None:
         return s.bind(node.op, inner.inputs[0], *node.inputs[1:])
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
@@ -171,7 +178,7 @@ def small_power(s: Sweep, node: Node) -> Found:
     power = s.number(y)
     if power is None or power != power or power not in (1, 2, 3, 4):
         return None
-    if not same_dims(s.spec(x).dims, node.specs[0].dims):
+    if kept(s, node, x) is None:
         return None
     if power == 1:
         return x

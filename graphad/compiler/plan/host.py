@@ -11,6 +11,7 @@ from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated, explained
+from graphad.graph.fitted import fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
@@ -70,7 +71,7 @@ class HostPlan:
                     self._base[node.start - len(graph.inputs)] = value
                     aliased.add(node.start)
                     continue
-            self._steps.append(_step(node, op, gone))
+            self._steps.append(_step(node, op, [graph.specs[i] for i in node.inputs], gone))
         self._outputs = []
         for value in graph.outputs:
             self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
@@ -104,12 +105,12 @@ class HostPlan:
         return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
 
-def _step(node: Node, op: Op, gone: tuple[int, ...]) -> tuple[Any, ...]:
+def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]) -> tuple[Any, ...]:
     """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
-    f = op.evaluator
+    f = fitted(op, specs, op.evaluator)
     if op.multiple:
-        f = lambda *values: evaluated(op, values, len(node.specs))  # noqa: E731
+        f = fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
     if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs return scalars for scalars
         f = _valued(f)

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.compiler.backend import MASK, RESULTS, WORK
 from graphad.compiler.plan.calls import call
-from graphad.compiler.plan.places import FIXED, Made, Place
+from graphad.compiler.plan.places import ARENA, FIXED, Made, Place
 from graphad.compiler.units import Unit
 from graphad.core.errors import UnavailableError
 from graphad.kernels import forms
@@ -97,8 +97,7 @@ def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
         else scope.place(site)
         for k, (site, walk, dtype) in enumerate(zip(sites, walks, dtypes, strict=True))
     }
-    if workspace is not None:
-        found[WORK] = workspace
+    found[WORK] = workspace or Place.of(ARENA, 0, 0, 0)  # an empty one where the arrays are
     if any(k == MASK for part in steps for k, _ in part.places):
         found[MASK] = scope.once((MASK, walks[-1][0][0]), lambda: _mask(scope, walks[-1][0][0]))
     work = sum([float(math.prod(shape)) for shape, _ in walks])

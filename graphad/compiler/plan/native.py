@@ -49,6 +49,7 @@ from graphad.core.ieee import hush, unhush
 from graphad.core.op import IO, NO_MEMORY, WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
+from graphad.graph.fitted import fitted
 from graphad.kernels.sites import Site, reach
 from graphad.trace.numbered import with_sizes
 
@@ -467,7 +468,7 @@ class Bound:
                 "it on that device."
             )
         # Named by its position among the steps, since a node without outputs has no value.
-        self._names[f"f{k}"] = op.eval
+        self._names[f"f{k}"] = fitted(op, [self.partition.specs[v] for v in node.inputs], op.eval)
         hosts.append(Asked(op, f"[{', '.join(values)}]", node.line))
         call = f"f{k}({', '.join(values)})"
         targets = [f"r{value}" for value in node.outputs]

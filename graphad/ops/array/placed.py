@@ -26,7 +26,7 @@ _INDEXED = {
 def placed_form(way: str, key: Key, dims: Dims, given: int) -> kernels.forms.Form | None:
     """The form of a key with places that are inputs, so many, for an array of this shape; None where its other bounds are no
     numbers."""
-    if not is_definite(dims):
+    if not is_definite(dims) or any(map(is_reference, dims)):
         return None
     axis = only_index(key, len(ranked(dims))) if given == 1 else None
     if axis is not None and way in _INDEXED:

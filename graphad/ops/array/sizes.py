@@ -97,13 +97,20 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             if data is None:
                 return None
         if not hasattr(data, "__index__"):
-            raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
+            raise _no_size(op, repr(item))
         try:
             out.append(data.__index__())
         except TypeError as cause:  # an array of several, or of floats
-            shown = " ".join(repr(item).split())
-            raise ArgumentTypeError(f"{op}: {shown[:60]} is not a size; sizes are integers.") from cause
+            raise _no_size(op, " ".join(repr(item).split())[:60]) from cause
     return out
+
+
+def _no_size(op: str, shown: str) -> ArgumentTypeError:
+    cure = ""
+    if shown == "None":
+        cure = " None in x.shape is a size that is known at run time only: take it from tf.shape(x)"
+        cure += ", or let reshape find one by -1." if op == "reshape" else "."
+    return ArgumentTypeError(f"{op}: {shown} is not a size; sizes are integers.{cure}")
 
 
 def requested(op: str, shape: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -184,5 +191,5 @@ def _static_size(op: str, item: object) -> Any:
         value = known_value(lift(item))
         return None if value is None else int(value)
     if not hasattr(item, "__index__"):
-        raise ArgumentTypeError(f"{op}: {item!r} is not a size; sizes are integers.")
+        raise _no_size(op, repr(item))
     return item.__index__()

@@ -24,6 +24,7 @@ from graphad.core.tensor import EagerTensor, Tensor
 from graphad.kernels import forms
 from graphad.ops.array.along import TakeAlong
 from graphad.ops.array.order import descending_order, sorted_values, stable_order
+from graphad.ops.array.sizes import require_count
 from graphad.ops.array.support import requested_size, row_beside, shifted, static_int
 from graphad.ops.directly import is_free, parts_directly
 
@@ -125,28 +126,47 @@ _FEW = 4096  # numbers, whose order is found before their largest are picked out
 
 
 def _largest(x: Array, k: int) -> Array:
-    """The first k of these for each row: those above the k-th largest number, which alone are sorted."""
-    size = x.shape[-1]
-    least = np.partition(x, size - k, -1)[:, size - k]
-    mask = ~(x < least[:, None])  # NaN counts as the largest
+    """The first k of these for each row: those not below a bound that k elements reach, which alone are sorted."""
+    rows, size = x.shape
+    mask = x < _reached(x, k)[:, None]
+    np.logical_not(mask, mask)  # NaN counts as the largest
     places = np.flatnonzero(mask)
-    if places.size == len(x) * k:  # every row has k or more
-        return _ranked(x, places, k)
-    found = np.empty((len(x), k), np.int64)
-    is_plain = np.count_nonzero(mask, -1) == k  # other rows have ties with the k-th element
-    if is_plain.any():
-        plain = x[is_plain]
-        found[is_plain] = _ranked(plain, np.flatnonzero(mask[is_plain]), k)
-    found[~is_plain] = descending_order(x[~is_plain])[:, :k]
-    return found
-
-
-def _ranked(x: Array, places: Array, k: int) -> Array:
-    """Places in all of x, k of each row and in order, as places in their rows, the largest element first."""
-    values = x.reshape(-1)[places].reshape(-1, k)
-    columns = (places % x.shape[-1]).reshape(-1, k)
-    ranked: Array = np.take_along_axis(columns, descending_order(values), -1)
+    row, column = np.divmod(places, size)
+    counts = np.bincount(row, minlength=rows)
+    most = int(counts.max())
+    if most > size // 4:  # ties; with few such rows the others need not be sorted
+        is_tied = counts > size // 4
+        found = np.empty((rows, k), np.int64)
+        found[is_tied] = descending_order(x[is_tied])[:, :k]
+        if not is_tied.all():
+            found[~is_tied] = _largest(x[~is_tied], k)
+        return found
+    values = x.reshape(-1)[places]
+    if most * rows == places.size:
+        values, columns = values.reshape(rows, most), column.reshape(rows, most)
+    else:  # rows of one length: what is filled in comes last, as the order of equal elements is kept
+        at = np.arange(places.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        filled = np.full((rows, most), -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, x.dtype)
+        columns = np.zeros((rows, most), np.int64)
+        filled[row, at], columns[row, at] = values, column
+        values = filled
+    ranked: Array = np.take_along_axis(columns, descending_order(values)[:, :k], -1)
     return ranked
+
+
+def _reached(x: Array, k: int) -> Array:
+    """For each row a number that k of its elements reach, and few others: the k-th largest one of the maxima of many parts."""
+    rows, size = x.shape
+    parts = max(4 * k, _PARTS)
+    length = size // parts
+    if length >= _LONG:
+        x = np.maximum.reduce(x[:, : length * parts].reshape(rows, length, parts), 1)
+    place = x.shape[1] - k
+    least: Array = np.partition(x, place, -1)[:, place]
+    return least
+
+
+_PARTS, _LONG = 64, 4
 
 
 class TopK(NamedTuple):
@@ -247,8 +267,7 @@ def top_k(
     """
     x = lift(input)
     count = static_int("top_k", k, "k")
-    if type(count) is int and count < 0:
-        raise InvalidArgumentError(f"top_k: Need k >= 0, got {count}.")
+    require_count("top_k", count, "k")
     size, given = requested_size("top_k", k, "k")
     op = TopIndices(size, as_dtype(index_type))
     if (

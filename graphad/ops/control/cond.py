@@ -195,7 +195,7 @@ class Cond(Structured):
     def fold(
         self, ctx: FoldContext, predicate: Tensor, *operands: Tensor
     ) -> Tensor | tuple[Tensor, ...] | None:
-        known = ctx.number_of(predicate) if not self.depth else None
+        known = ctx.mask_of(predicate) if not self.depth else None
         if known is not None and all(kind == BOTH for kind in self.kinds):
             return tuple(ctx.inline(self.then_graph if known else self.else_graph, operands))
         then_graph, else_graph = (
@@ -330,8 +330,14 @@ class Cond(Structured):
         if rows and self.effects & (WRITES | IO):
             return ctx.rowwise(self, predicate, *operands)
         known = [ctx.operand(i + 1) for i in range(len(operands))]
-        then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
-        else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
+        try:
+            then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
+            else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
+        except InvalidArgumentError:
+            if rows or any(kind != BOTH for kind in self.kinds):
+                raise
+            # What fits the branch that is taken may not fit the other one: wait for the predicate.
+            return ctx.waiting(self, predicate, *operands)
         mask = list(joined(self.kinds, then_mask, else_mask, lambda a, b: a or b))
         if rows:
             mask = [m or kind == BOTH for m, kind in zip(mask, self.kinds, strict=True)]

@@ -165,6 +165,7 @@ def _check_sizes(
 ) -> dict[str, Any]:
     """The size of each label where it is known. Raises: InvalidArgumentError: two sizes differ."""
     sizes: dict[str, Any] = {}
+    open_: set[str] = set()  # what is 1 in one operand may be more in another
     for labels, dims in zip(operands, shapes, strict=True):
         if dims is None or REST in labels:
             continue
@@ -174,6 +175,8 @@ def _check_sizes(
             )
         for label, size in zip(labels, dims, strict=True):
             known = sizes.get(label)
+            if size is None:
+                open_.add(label)
             if known is None or _is_one(known):
                 sizes[label] = size if size is not None or known is None else known
             elif size is None or size == known or is_one(size):
@@ -185,7 +188,7 @@ def _check_sizes(
                     f"einsum: label {label!r} has size {known} in one operand and {size} in another: "
                     f"shapes are {', '.join(format_dims(shape) for shape in shapes)}."
                 )
-    return sizes
+    return {label: None if label in open_ and _is_one(n) else n for label, n in sizes.items()}
 
 
 # -- with known sizes: ops that have kernels -------------------------------------------------------------------------------

@@ -139,15 +139,25 @@ def _cofactors(x: np.ndarray) -> np.ndarray:
     return y
 
 
+_ROUNDS = 3  # of dividing rows and columns: one does where no element is 0
+
+
 def _by_singular_values(x: np.ndarray) -> np.ndarray:
-    """The cofactors of U S V^H are det(U) det(V^H) conj(U P V^H), where P holds the products of all other singular values."""
+    """The cofactors of U S V^H are det(U) det(V^H) conj(U P V^H), where P holds the products of all other singular values.
+
+    Rows and columns are first divided by powers of 2, so that their sizes neither decide the rank nor overflow in a product.
+    """
     n = x.shape[-1]
-    largest = np.abs(x).max((-2, -1), keepdims=True)
-    x = x / largest
+    is_singular = unreported(lapack, np.linalg.slogdet, x)[0] == 0
+    powers: Any = 0
+    for axis in (-1, -2) * _ROUNDS:
+        power = _usual_power(x, axis)
+        x = _times_power(x, -power)
+        powers = powers + power.sum((-2, -1), keepdims=True) - power
     u, s, v = lapack(np.linalg.svd, x)
     # What rounding leaves of singular values that are 0: the rank of a singular matrix decides which cofactors are.
     is_none = s <= n * np.finfo(s.dtype).eps * s[..., :1]
-    is_none &= (unreported(lapack, np.linalg.slogdet, x)[0] == 0)[..., None]
+    is_none &= (is_singular | (unreported(lapack, np.linalg.slogdet, x)[0] == 0))[..., None]
     s = np.where(is_none, 0.0, s)
     ones = np.ones_like(s[..., :1])
     before = np.cumprod(np.concatenate([ones, s[..., :-1]], -1), -1)
@@ -155,7 +165,23 @@ def _by_singular_values(x: np.ndarray) -> np.ndarray:
     turn = lapack(np.linalg.det, u) * lapack(np.linalg.det, v)
     turn = (turn / np.abs(turn))[..., None, None]
     found = np.conj((u * (before * after)[..., None, :]) @ v)
-    return turn * found * largest ** (n - 1)  # type: ignore[no-any-return]
+    return _times_power(turn * found, powers)
+
+
+def _usual_power(x: np.ndarray, axis: int) -> np.ndarray:
+    """The mean exponent of the elements along an axis that are not 0."""
+    size = np.abs(x)
+    counts = np.maximum(np.count_nonzero(size, axis, keepdims=True), 1)
+    mean: np.ndarray = np.frexp(size)[1].sum(axis, keepdims=True) / counts
+    return np.rint(mean).astype(np.int64)
+
+
+def _times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """x times 2 to these exponents, which alone may be out of range."""
+    if np.iscomplexobj(x):
+        return _times_power(x.real, exponents) + 1j * _times_power(x.imag, exponents)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(x, exponents)  # type: ignore[no-any-return]
 
 
 def _in_directions(x: np.ndarray, directions: Sequence[np.ndarray]) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 The modules by subject:
 
-    elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, integers,
-                          complexes, cast, cardinal_sine, digits, exactly
+    elementwise           arithmetic, exponential, power, trigonometric, rounding, truncated, remainders,
+                          integers, complexes, cast, cardinal_sine, digits, exactly
     comparing, bits       compare, select, bitwise
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     Cotangents,
@@ -30,6 +29,7 @@ from graphad.ops.elementwise import binary_function, elementwise, named, unary_f
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
+from graphad.ops.math.remainders import floored
 from graphad.ops.overwrite import overwrite
 from graphad.ops.repeated import summed_products
 from graphad.ops.rules import (
@@ -117,7 +117,7 @@ def _floordiv(x: Any, y: Any) -> Any:
 
 def _mod(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iuO":
-        return kernels.scalars.float_remainder(x, y)
+        return floored(x, y)
     no_zero("mod", y)
     found = whole_quotient(x, y, np.floor)
     return x % y if found is None else x - found * y

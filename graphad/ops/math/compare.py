@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphad.core.annotations import ComparisonFunction, TensorLike
 from graphad.core.bind import bind
-from graphad.core.blame import blamed
-from graphad.core.convert import lift, lift_pair
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, no_gradient
 from graphad.core.shapes import broadcast_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.elementwise import Elementwise, binary_function, comparison, unary_function
+from graphad.ops.elementwise import binary_function, comparison, unary_function
 from graphad.ops.rules import ANY, BOOLEAN, INEXACT, REAL
 
 _constant = no_gradient("a truth value is piecewise constant")
@@ -95,27 +93,6 @@ _REALS = "operands of one real dtype broadcast together. No gradient."
 _BOOLS = "operands of dtype bool broadcast together."
 
 
-def _with_default_shape_rule(op_class: type[Elementwise], mismatch: bool, doc: str) -> ComparisonFunction:
-    plain = binary_function(op_class, doc)
-    op = op_class()
-    entry = "  incompatible_shape_error: Whether shapes that do not broadcast raise an error.\nReturns:"
-
-    def function(
-        x: TensorLike, y: TensorLike, name: str | None = None, incompatible_shape_error: bool = True
-    ) -> Tensor:
-        try:
-            if incompatible_shape_error:
-                return plain(x, y)
-        except Exception as error:  # as `blaming` does, without a further call for the usual comparison
-            raise blamed(function, (x, y, name, incompatible_shape_error), {}, error)  # noqa: B904
-        x, y = lift_pair(op.name, x, y)
-        return compare_or(op, x, y, mismatch)
-
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = (plain.__doc__ or "").replace("Returns:", entry, 1)
-    return function
-
-
 def compare_or(op: Op, x: Tensor, y: Tensor, mismatch: bool) -> Tensor:
     """`op` of two tensors, or the scalar `mismatch` where their shapes do not broadcast."""
     try:
@@ -125,16 +102,8 @@ def compare_or(op: Op, x: Tensor, y: Tensor, mismatch: bool) -> Tensor:
     return bind(op, x, y)
 
 
-equal = _with_default_shape_rule(
-    Equal,
-    False,
-    f"x == y, elementwise, {_BROADCAST}\n\nWith incompatible_shape_error=False, shapes that do not broadcast give one False.",
-)
-not_equal = _with_default_shape_rule(
-    NotEqual,
-    True,
-    f"x != y, elementwise, {_BROADCAST}\n\nWith incompatible_shape_error=False, shapes that do not broadcast give one True.",
-)
+equal = binary_function(Equal, f"x == y, elementwise, {_BROADCAST}")
+not_equal = binary_function(NotEqual, f"x != y, elementwise, {_BROADCAST}")
 less = binary_function(
     Less, f"x < y, elementwise, {_REALS}", example=">>> less([1, 2], 2).numpy()\narray([ True, False])"
 )

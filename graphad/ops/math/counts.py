@@ -12,7 +12,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import require_one_of
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import stack
@@ -95,6 +95,8 @@ def bincount(
     length = lift(0, int64) if is_empty else cast(reduce_max(place), int64) + 1
     if minlength is not None:
         length = maximum(length, cast(minlength, int64))
+    elif not is_definite(place.dims):
+        length = maximum(length, lift(0, int64))  # of no numbers
     if maxlength is not None:
         top = cast(maxlength, int64)
         least, most = known_value(cast(0 if minlength is None else minlength, int64)), known_value(top)

@@ -75,6 +75,7 @@ class _Combined(Segments):
     keeps = (True, True)
     takes_symbols = False
     formula: ClassVar[np.ufunc]
+    way: ClassVar[str]  # of `forms.Indexed`
     kinds: ClassVar[frozenset[str]] = REAL
     empty: ClassVar[Any]  # the value of a segment without members, given the dtype
 
@@ -84,9 +85,8 @@ class _Combined(Segments):
 
     def eval(self, data: Array, ids: Array) -> Array:
         if self.formula is not np.multiply:
-            way = "max" if self.formula is np.maximum else "min"
             shape = (*ids.shape[: self.batch_dims], self.num, *data.shape[ids.ndim :])
-            found = combined(way, data, ids, shape, self.batch_dims, self.batch_dims, negative="none")
+            found = combined(self.way, data, ids, shape, self.batch_dims, self.batch_dims, negative="none")
             if found is not None:
                 return found
         lead, tail, at, values = members(self.name, data, ids, self.num, self.batch_dims)
@@ -117,6 +117,10 @@ class _Combined(Segments):
                 out[is_empty] = empty
         return as_dtype_of(out, values).reshape((*lead, self.num, *tail))
 
+    @else_eval(WRITES_ANYWHERE)
+    def lower(self, data: TensorSpec, ids: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        return forms.Indexed(self.way, self.batch_dims, self.batch_dims, negative="none")
+
     def added(self, values: Any, ids: Any, y: Any) -> Tensor:
         """The sums of `values` over the segments that y has."""
         num = None if y.dims is None else y.dims[self.batch_dims]
@@ -126,12 +130,6 @@ class _Combined(Segments):
     def spread(self, x: Tensor, ids: Tensor) -> Tensor:
         """For each slice of data the value of its segment; 0 for those without a segment."""
         return bind(SegmentGather(self.batch_dims), x, ids)
-
-
-@else_eval(WRITES_ANYWHERE)
-def _extreme_form(self: Any, data: TensorSpec, ids: TensorSpec, *given: TensorSpec) -> forms.Form | None:
-    way = "max" if self.formula is np.maximum else "min"
-    return forms.Indexed(way, self.batch_dims, self.batch_dims, negative="none")
 
 
 def _extreme_vjp(self: Any, ctx: VjpContext, g: Tensor) -> Sequence[Any]:
@@ -171,11 +169,10 @@ class UnsortedSegmentMax(_Combined):
     without members. As unsorted_segment_sum otherwise.
     """
 
-    name, formula = "unsorted_segment_max", np.maximum
+    name, formula, way = "unsorted_segment_max", np.maximum, "max"
     num: Given[Size]
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: from_numpy(dtype).min)
-    lower = _extreme_form
     vjp = _extreme_vjp
 
 
@@ -185,11 +182,10 @@ class UnsortedSegmentMin(_Combined):
     without members. As unsorted_segment_sum otherwise.
     """
 
-    name, formula = "unsorted_segment_min", np.minimum
+    name, formula, way = "unsorted_segment_min", np.minimum, "min"
     num: Given[Size]
     batch_dims: Count = 0
     empty = staticmethod(lambda dtype: from_numpy(dtype).max)
-    lower = _extreme_form
     vjp = _extreme_vjp
 
 
@@ -199,7 +195,7 @@ class UnsortedSegmentProd(_Combined):
     unsorted_segment_sum otherwise.
     """
 
-    name, formula, kinds = "unsorted_segment_prod", np.multiply, NUMERIC
+    name, formula, way, kinds = "unsorted_segment_prod", np.multiply, "mul", NUMERIC
     keeps = (True, False)
     num: Given[Size]
     batch_dims: Count = 0

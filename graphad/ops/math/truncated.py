@@ -16,6 +16,7 @@ from graphad.ops.math.arithmetic import ADD, FLOORDIV, MUL, NEG, SUB, no_zero
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import LESS, LOGICAL_AND, NOT_EQUAL
 from graphad.ops.math.integers import whole_quotient
+from graphad.ops.math.remainders import truncated
 from graphad.ops.math.rounding import trunc
 from graphad.ops.rules import INTEGER, REAL, unbroadcast
 
@@ -29,7 +30,8 @@ def _remainder(x: Array, y: Array) -> Any:
         found = whole_quotient(x, y, np.trunc)
         if found is not None:
             return x - found * y
-    return np.fmod(x, y)
+        return np.fmod(x, y)
+    return truncated(x, y)
 
 
 def _remainder_vjp(ctx: VjpContext, g: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -44,6 +46,7 @@ TruncateMod = elementwise(
     "truncatemod",
     _remainder,
     vjp=_remainder_vjp,
+    scalar="fmod",
     kinds=REAL,
     refuses="zero",
     takes_symbols=False,

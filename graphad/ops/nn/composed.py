@@ -211,12 +211,23 @@ def local_response_normalization(
     """
     x = lift(input)
     leading = 3 if x.dims is None else len(x.dims) - 1  # a tensor of unknown rank must be an image
-    squares = pad(square(x), [[0, 0]] * leading + [[depth_radius, depth_radius]])
-    channels = shape(x)[-1]
-    total = squares[..., :channels]
-    for k in range(1, 2 * depth_radius + 1):
-        total = total + squares[..., k : k + channels]
+    channels, squares, around = shape(x)[-1], square(x), [[depth_radius, depth_radius]]
+    count = None if x.dims is None else x.dims[-1]
+    if type(count) is int and count <= _FEW_CHANNELS:  # so few in a row leave most of a vector empty
+        squares = pad(transpose(squares, [leading, *range(leading)]), around + [[0, 0]] * leading)
+        total = squares[:channels]
+        for k in range(1, 2 * depth_radius + 1):
+            total = total + squares[k : k + channels]
+        total = transpose(total, [*range(1, leading + 1), 0])
+    else:
+        squares = pad(squares, [[0, 0]] * leading + around)
+        total = squares[..., :channels]
+        for k in range(1, 2 * depth_radius + 1):
+            total = total + squares[..., k : k + channels]
     return x / (bias + alpha * total) ** beta
+
+
+_FEW_CHANNELS = 16
 
 
 @blaming

@@ -92,7 +92,8 @@ CALLED = {
     "stream": ["cublasSetStream_v2", "cublasSetWorkspace_v2"],
     "product": ["cublasSgemmStridedBatched"],
     "ended": ["cublasLtMatmulDescSetAttribute", "cublasLtMatmul"],
-    "answer": ["cuMemcpyDtoHAsync", "cuStreamSynchronize"],
+    "answer": ["cuMemcpyDtoHAsync", "cuStreamSynchronize", "cuMemsetD32Async"],
+    "branch": ["cuMemcpyDtoHAsync", "cuStreamSynchronize"],
     "loop": [
         "cuMemcpyDtoHAsync",
         "cuStreamSynchronize",

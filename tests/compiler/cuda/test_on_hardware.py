@@ -1,7 +1,7 @@
 """What a CUDA device does itself: the same values as the CPU, the same bits each time, in plans, and how fast.
 
-On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed. What fails there says which
-case, or which bar of the benchmark; `python tests/benchmarks/gpu.py` prints all of its rows.
+On a machine with a GPU, `pip install -e .[cuda,dev]` and `pytest -m cuda` are all that is needed; `docs/devices.md` has others.
+What fails there says which case, or which bar of the benchmark, of which `python tests/benchmarks/gpu.py` prints all rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from graphad.compiler.plan.executable import executable_of
 from graphad.core.tensor import EagerTensor
 from graphad.devices.transfer import moved
 from tests.compiler.test_backend import CASES
+from tests.devices.test_indexed import CASES as INDEXED
 from tests.support.case_tables import all_cases
 
 pytestmark = pytest.mark.cuda
@@ -140,6 +141,71 @@ def test_scatter_sums_have_the_same_bits_each_time() -> None:
     np.add.at(want, ids, rows)
     np.testing.assert_allclose(found[0], want, rtol=1e-4, atol=1e-2)
     assert len({y.tobytes() for y in found}) == 1
+
+
+def runs(f: Any, *given: Any) -> Any:
+    """What a compiled function gives, with the same bits each time: by launches, then by a graph."""
+    f = tf.function(f, jit_compile=True)
+    placed = [there(x) for x in given]
+    first = tf.nest.flatten(f(*placed))
+    for _ in range(5):
+        for y, z in zip(tf.nest.flatten(f(*placed)), first, strict=True):
+            assert y.numpy().tobytes() == z.numpy().tobytes()
+    (bound,) = [
+        sizes.bound
+        for sizes in executable_of(f.get_concrete_function(*placed).graph, "cuda:0")._sizes.values()
+        if sizes.bound
+    ]
+    assert all(unit.kind != "host" for unit in bound.partition.units)
+    return [y.numpy() for y in first]
+
+
+@pytest.mark.parametrize("count", [1, 1000, 1024, 1025, 300_000])
+def test_lookups_and_their_gradients_in_a_plan(count: int) -> None:
+    numbers = np.random.default_rng(count)
+    table = numbers.normal(size=(5000, 24)).astype(np.float32)
+    ids = np.where(numbers.random(count) < 0.2, 7, numbers.integers(0, 5000, count)).astype(np.int32)
+
+    def step(table: Any, ids: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(table)
+            loss = tf.reduce_sum(tf.gather(table, ids) ** 2)
+        return tf.convert_to_tensor(tape.gradient(loss, table))
+
+    want = np.zeros(table.shape)
+    np.add.at(want, ids, 2.0 * table[ids])
+    (found,) = runs(step, table, ids)
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1024), (2, 1_000_003), (5000, 37)])
+def test_orders_and_running_sums_in_a_plan(shape: tuple[int, ...]) -> None:
+    x = np.round(np.random.default_rng(0).normal(size=shape) * 50).astype(np.float32)  # many are equal
+    sorts = runs(lambda x: [tf.argsort(x, stable=True), tf.argsort(x, 0, stable=True), tf.argmax(x, 1)], x)
+    np.testing.assert_array_equal(sorts[0], np.argsort(x, kind="stable"))
+    np.testing.assert_array_equal(sorts[1], np.argsort(x, 0, kind="stable"))
+    np.testing.assert_array_equal(sorts[2], np.argmax(x, 1))
+    for axis, found in enumerate(runs(lambda x: [tf.cumsum(x, 0), tf.cumsum(x, 1)], x)):
+        np.testing.assert_allclose(found, np.cumsum(x, axis, np.float64), rtol=1e-6, atol=1e-3)
+
+
+def test_a_position_outside_is_the_op_s_error() -> None:
+    f = tf.function(lambda x, i: tf.gather(x, i) * 2.0, jit_compile=True)
+    x, good, bad = (there(np.array(each)) for each in (np.ones(9), [3, 8], [3, 9]))
+    for _ in range(6):
+        assert f(x, good).numpy().tolist() == [2.0, 2.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
+            f(x, bad)
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_plans_with_positions_that_are_data(name: str) -> None:
+    function, values = INDEXED[name]
+    want = tf.nest.flatten(tf.function(function, jit_compile=True)(*map(tf.constant, values)))
+    f = tf.function(lambda *xs: function(*xs), jit_compile=True)
+    for _ in range(4):
+        for y, z in zip(tf.nest.flatten(f(*[there(x) for x in values])), want, strict=True):
+            np.testing.assert_allclose(y.numpy(), z.numpy(), rtol=1e-5, atol=1e-6)
 
 
 FAULT = """

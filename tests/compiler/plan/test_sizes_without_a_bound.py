@@ -143,6 +143,25 @@ def test_segments_of_sorted_numbers(name: str) -> None:
     compare(with_gradient(lambda x, ids: tf.reduce_sum(of(x, ids) ** 2)), calls)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(40,), (40, 3), (0, 2)])
+def test_products_of_segments(shape: tuple[int, ...], dtype: Any) -> None:
+    """In the order of the slices, so that the bits are those of eager code."""
+    x = np.asarray(_rng.normal(size=shape) * 3).astype(dtype)
+    ids = _rng.integers(-1, 5, shape[0]).astype(np.int32)
+    f = tf.function(lambda x, ids, n: tf.math.unsorted_segment_prod(x, ids, n), jit_compile=True)
+    g = tf.function(lambda x, ids: tf.math.segment_prod(x, ids) * 2, jit_compile=True)
+    for _ in range(2):
+        for n in (5, 9):
+            want = tf.math.unsorted_segment_prod(x, ids, n).numpy()
+            np.testing.assert_array_equal(f(tf.constant(x), tf.constant(ids), tf.constant(n)).numpy(), want)
+        places = np.sort(np.abs(ids))
+        want = tf.math.segment_prod(x, places).numpy() * dtype(2)
+        np.testing.assert_array_equal(g(tf.constant(x), tf.constant(places)).numpy(), want)
+    assert not in_python(f, tf.constant(x), tf.constant(ids), tf.constant(5))
+    assert not in_python(g, tf.constant(x), tf.constant(places))
+
+
 def test_repeats() -> None:
     counts = [_rng.integers(0, n, 24).astype(np.int32) for n in (3, 1, 2, 60, 4)]
     wrong = [(X, np.where(np.arange(24) == 3, -1, counts[0]).astype(np.int32))]

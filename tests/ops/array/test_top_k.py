@@ -33,3 +33,27 @@ def test_the_largest_of_no_rows_has_no_index() -> None:
     values, indices = tf.math.top_k(np.zeros((0, 5), np.float32), 1)
     assert values.shape == indices.shape == (0, 1)
     assert indices.dtype is tf.int32
+
+
+@pytest.mark.parametrize(
+    "kind", ["normal", "ties", "all equal", "NaN", "infinities", "sorted", "one long row"]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_the_largest_of_many_are_those_of_a_whole_order(kind: str, dtype: type) -> None:
+    rng = np.random.default_rng(8)
+    x = 50 * rng.standard_normal((1, 9000) if kind == "one long row" else (9, 1000))
+    if kind == "ties":
+        x[::2] = np.rint(x[::2] / 50)
+    elif kind == "all equal":
+        x[:] = 1
+    elif kind == "sorted":
+        x = np.sort(x, -1)
+    elif dtype != np.int32 and kind in ("NaN", "infinities"):
+        x[rng.random(x.shape) < 0.02] = np.nan if kind == "NaN" else np.inf
+        x[1:3, 20:] = np.nan if kind == "NaN" else -np.inf
+    x = x.astype(dtype)
+    for k in (2, 10, 60):
+        found = tf.math.top_k(tf.constant(x), k)
+        order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype(float)), -1, kind="stable")[:, :k]
+        np.testing.assert_array_equal(found.indices.numpy(), order)
+        np.testing.assert_array_equal(found.values.numpy(), np.take_along_axis(x, order, -1))

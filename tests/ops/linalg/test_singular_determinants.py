@@ -114,3 +114,27 @@ def test_matrices_with_nan_have_nan_and_leave_the_others_alone() -> None:
     x = np.stack([of_rank(2, 3, "float64"), np.full((3, 3), np.nan)])
     slope = derivative(tf.linalg.det, 1)(tf.constant(x))
     assert np.isfinite(slope[0]).all() and np.isnan(slope[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "want"),
+    [
+        (np.full((3, 3), 1e200), np.zeros((3, 3))),
+        (np.diag([0.0, 1e160, 1e-160]), np.diag([1.0, 0.0, 0.0])),
+        (np.diag([0.0, 1e-200, 1e-200j]) * 1e180, np.diag([-1e-40j, 0.0, 0.0])),
+    ],
+)
+def test_neither_sizes_nor_their_products_decide_the_rank(x: np.ndarray, want: np.ndarray) -> None:
+    found = tf.grad(lambda x: tf.math.real(tf.linalg.det(x)))(tf.constant(x))
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+
+
+def test_rows_and_columns_of_all_sizes_have_cofactors_of_their_sizes() -> None:
+    x = np.array([[0.0, 2.0, -1.0, 3.0], [1.0, 0.0, 4.0, -2.0], [0.0, 4.0, -2.0, 6.0], [2.0, 1.0, 0.0, 5.0]])
+    sizes = 2.0 ** np.array([-400, 300, 20, -5])
+    others = 2.0 ** np.array([18, -20, 3, 0])
+    cofactors = tf.grad(tf.linalg.det)
+    scale = np.prod(sizes) / sizes[:, None] * np.prod(others) / others
+    want = cofactors(tf.constant(x)).numpy()
+    found = cofactors(tf.constant(x * sizes[:, None] * others)).numpy() / scale
+    np.testing.assert_allclose(found, want, atol=1e-12)

@@ -86,7 +86,8 @@ def test_saving_inside_a_function_is_an_assertion(tmp_path):
         return gd.constant(1.0)
 
     with pytest.raises(
-        AssertionError, match=r"`tf.saved_model.save` is not supported inside a traced @tf.function."
+        AssertionError,
+        match=r"`tf.saved_model.save` is not supported inside a traced @tf.function. Call it outside",
     ):
         f()
 
@@ -381,6 +382,9 @@ def test_functions_bring_the_traces_made_before():
     text = str(caught.value)
     assert "Could not find matching concrete function to call loaded from the SavedModel. Got:" in text
     assert "one of the following 2 option(s):" in text and "Option 1:" in text and "Option 2:" in text
+    assert text.splitlines()[-1].startswith(
+        "A file holds no Python to trace for other arguments. Before saving"
+    )
     for wrong in (gd.constant(1), "x", None, [1.0], gd.constant([[1.0]])):
         with pytest.raises(ValueError, match="Could not find matching"):
             loaded.f(wrong)

@@ -53,6 +53,9 @@ _PUTTING = ("put", "put_max", "put_min")
 _CALLED = {"add": "added", "put_max": "max_of", "put_min": "min_of"}  # what combines two slices
 
 
+GATHERED = ("max", "min", "mul")  # begin with the first slice of each place, and mark that there is one
+
+
 def combines(way: str) -> bool:
     """Whether slices are combined, for which their dtype is needed, or only moved."""
     return way not in ("take", "put")
@@ -134,7 +137,19 @@ def _extreme_slice(way: str, kind: str) -> str:
     return f.text()
 
 
-def _extremes(way: str, kind: str) -> str:
+def _product_slice(kind: str) -> str:
+    f = Function(
+        "void @mul_of(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
+    )
+    with f.loop(0, "%n") as k:
+        place = f.at("%to", k, kind)
+        a, b = (f.emit(f"load {kind}, ptr {x}") for x in (place, f.at("%from", k, kind)))
+        f.do(f"store {kind} {_combine(f, 'mul', kind, a, b)}, ptr {place}")
+    f.ret()
+    return f.text()
+
+
+def _gathered(way: str, kind: str) -> str:
     """Copies the first slice of each place, combines it with further ones, then fills in where there was none."""
     size = _BYTES[kind]
     f = Function(f"i32 @graphad_{way}(ptr %ret, ptr %exc, i64 %block)")
@@ -247,12 +262,14 @@ def _band(size: int) -> str:
 
 
 def adding_text(kind: str) -> str:
-    """`graphad_add`, `_max`, `_min`, `_put_max` and `_put_min`, and `graphad_running_add` and `_mul`, for numbers of one kind."""
+    """`graphad_add`, `_max`, `_min`, `_mul`, `_put_max` and `_put_min`, and `graphad_running_add` and `_mul`, for numbers of one
+    kind."""
     running = [_running(way, kind) for way in ("add", "mul")]
-    extremes = [make(way, kind) for way in ("max", "min") for make in (_extreme_slice, _extremes)]
-    slices = _add_slice(kind), _copy_slice(_BYTES[kind])
+    gathered = [_gathered(way, kind) for way in GATHERED]
+    slices = _add_slice(kind), _product_slice(kind), _copy_slice(_BYTES[kind])
+    extremes = [_extreme_slice(way, kind) for way in ("max", "min")]
     steps = [_step(way, _BYTES[kind]) for way in ("add", "put_max", "put_min")]
-    return "\n".join([_MEMORY, _position(), *slices, *extremes, *steps, *running])
+    return "\n".join([_MEMORY, _position(), *slices, *extremes, *gathered, *steps, *running])
 
 
 def _running(way: str, kind: str) -> str:
@@ -317,7 +334,7 @@ def _running(way: str, kind: str) -> str:
 
 _addresses: dict[int | str, dict[str, int]] = {}
 _MOVING = ("graphad_take", "graphad_put", "graphad_band")
-_COMBINED = ("add", "max", "min")
+_COMBINED = ("add", *GATHERED)
 _ADDING = (
     *[f"graphad_{way}" for way in (*_COMBINED, "put_max", "put_min")],
     "graphad_running_add",
@@ -361,9 +378,9 @@ def indexed(
     words[BATCH : DEPTH + 1] = batch, outer, count, inner, math.prod(sizes), depth
     words[INDEX_BYTES], words[NEGATIVE] = index_bytes, _NEGATIVE[form.negative]
     words[SIZES : SIZES + depth] = sizes
-    if form.way in ("max", "min"):
+    if form.way in GATHERED:
         info = as_dtype(dtype)
-        empty = np.array(info.min if form.way == "max" else info.max, info.numpy)
+        empty = np.array({"max": info.min, "min": info.max, "mul": 1}[form.way], info.numpy)
         words[EMPTY] = int(empty.view(np.int32 if itemsize == 4 else np.int64))
     kernels = _adding(ADDED[dtype]) if combines(form.way) else _moving(itemsize)
     return kernels[f"graphad_{form.way}"], words
@@ -371,7 +388,7 @@ def indexed(
 
 def workspace(form: Indexed, shape: Sequence[int]) -> int:
     """Bytes of a step's workspace for a result of a shape."""
-    return math.prod(shape[: form.lead + 1]) if form.way in ("max", "min") else 0
+    return math.prod(shape[: form.lead + 1]) if form.way in GATHERED else 0
 
 
 def _holds() -> str:
