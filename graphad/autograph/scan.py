@@ -1,7 +1,7 @@
 """A cheap look at a function's bytecode: has it, or anything it calls, control flow that could meet a tensor?
 
 The answer "no" must be certain; it saves reading and rewriting the source. If the code does not show what is called (an argument,
-an item), the answer is "yes".
+an item), or has the instructions of a Python that is not known here, the answer is "yes".
 
 The code is read once: it gives the *places* of what it calls, loops over and tests, that is, expressions of names, arguments,
 attributes and builtins. What they stand for is looked up each time. A loop over what is Python's own, `range` of numbers or a
@@ -30,10 +30,11 @@ _STORING = frozenset(
     f"{verb}_{kind}" for verb in ("STORE", "DELETE") for kind in ("GLOBAL", "DEREF", "NAME", "ATTR")
 )
 _FREE = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"))
+_ENTER = 0  # the argument of LOAD_SPECIAL for `__enter__`
 _LEAVING = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"))
 # Instructions whose result is a bool, or the end of a `with`, which asks its manager.
 _DECIDED = frozenset(("IS_OP", "CONTAINS_OP", "CHECK_EXC_MATCH", "WITH_EXCEPT_START"))
-_SILENT = frozenset(("PRECALL", "TO_BOOL", "GET_ITER", "NOP", "RESUME"))
+_SILENT = frozenset(("PRECALL", "TO_BOOL", "GET_ITER", "NOP", "NOT_TAKEN", "RESUME"))
 # Instructions that are not followed.
 _OPAQUE = frozenset(
     name
@@ -57,6 +58,10 @@ _NAMING[dis.opmap["LOAD_GLOBAL"]] = 1
 if sys.version_info >= (3, 12):
     _NAMING[dis.opmap["LOAD_ATTR"]] = 1
     _NAMING[dis.opmap["LOAD_SUPER_ATTR"]] = 2
+_IS_KNOWN = sys.version_info < (
+    3,
+    15,
+)  # whether this Python's instructions are those that are told apart here
 _MOST = 200  # functions that are looked at for one
 
 
@@ -174,9 +179,9 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
     `with` gives, ("item", place) of a series, ("first", place) of a pair, ("operated", place, place), ("compared", place, place),
     ("anything",).
     """
-    if not _INNARDS.isdisjoint((*code.co_names, *code.co_consts)) or any(
-        isinstance(const, CodeType) for const in code.co_consts
-    ):
+    if not _IS_KNOWN or not _INNARDS.isdisjoint((*code.co_names, *code.co_consts)):
+        return None
+    if any(isinstance(const, CodeType) for const in code.co_consts):
         return None
     parts: list[tuple[str, Any]] = []
     stack: list[Any] | None = []  # the places of the values on the stack, None where no instruction leads to
@@ -192,6 +197,8 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             stack = [_ANYTHING] * code.co_stacksize
         if name == "LOAD_CONST":
             stack.append(("value", code.co_consts[argument]))
+        elif name == "LOAD_SMALL_INT":
+            stack.append(("value", argument))
         elif name.startswith("LOAD_FAST"):
             stack.append(held.get(value, ("argument", value) if value in parameters else _ANYTHING))
         elif name in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -203,6 +210,8 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             stack[-1:] = [("attribute", stack[-1], value)] + [_NULL] * effect
         elif name == "PUSH_NULL":
             stack.append(_NULL)
+        elif name in ("POP_TOP", "POP_ITER"):
+            del stack[-1:]
         elif name == "STORE_FAST":
             place = stack.pop()
             if value in once:
@@ -245,6 +254,10 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             stack = None
         elif name == "BEFORE_WITH":
             stack[-1:] = [_ANYTHING, ("entered", stack[-1])]
+        elif (
+            name == "LOAD_SPECIAL"
+        ):  # a manager's method and the manager: how its `with` ends, and then how it begins
+            stack[-1:] = [("enter", stack[-1]), _NULL] if argument == _ENTER else [_ANYTHING, ("value", None)]
         elif name == "KW_NAMES":
             names = code.co_consts[argument]
         elif name in ("CALL", "CALL_KW"):
@@ -258,7 +271,9 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             if len(below) < 2 or not callee:
                 return None
             made: Any = _ANYTHING
-            if callee[-1] != ("value", None):
+            if callee[-1][0] == "enter":
+                made = "entered", callee[-1][1]
+            elif callee[-1] != ("value", None):
                 if len(callee) != 1:
                     return None
                 made = "made", names, callee[0], *stack[len(stack) - count :]
@@ -299,7 +314,7 @@ def _steps(code: CodeType) -> list[tuple[str, int, Any, int, int]]:
         if op == dis.EXTENDED_ARG:
             argument <<= 8
             continue
-        name: str = dis.opname[op]
+        name = dis.opname[op].replace("_BORROW", "")  # without a reference of its own
         value: Any = None
         if op in _NAMING:
             value = names[argument >> _NAMING[op]]

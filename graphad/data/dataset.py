@@ -23,7 +23,7 @@ from graphad.core.scopes import executing_eagerly
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data import rows
-from graphad.data.described import INFINITE, UNKNOWN, made_by, positive, seeds_of, truth_by
+from graphad.data.described import INFINITE, UNKNOWN, counted, made_by, positive, seeds_of, truth_by
 from graphad.data.elements import (
     Alike,
     DatasetSpec,
@@ -161,6 +161,8 @@ class Dataset(Mixtures):
     @staticmethod
     def range(*args: Any, output_type: Any = "int64", name: str | None = None) -> Dataset:
         """The numbers of Python's range, int64."""
+        if any(is_traced(x) for x in args):
+            return _of_traced().of_range(args, as_dtype(output_type))  # type: ignore[no-any-return]
         if len(args) > 2 and int(args[2]) == 0:
             raise InvalidArgumentError("Dataset.range: the step is 0; it must be a non-zero integer.")
         numbers = range(*[int(x) for x in args])
@@ -282,6 +284,7 @@ class Dataset(Mixtures):
             lambda: made_by("flat_map", map_func, next(self._make()))._spec(),
         )
 
+    @counted
     def batch(
         self,
         batch_size: Any,
@@ -431,6 +434,7 @@ class Dataset(Mixtures):
 
         return Dataset(make, UNKNOWN, self._spec)
 
+    @counted
     def shuffle(
         self,
         buffer_size: int | Tensor,
@@ -448,6 +452,7 @@ class Dataset(Mixtures):
 
         return Dataset(make, self._count, self._spec)
 
+    @counted
     def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> Dataset:
         """The data set `count` times; for ever for None or -1."""
         times = -1 if count is None else int(count)
@@ -461,6 +466,7 @@ class Dataset(Mixtures):
         lowered = None if known > int64.max else self._lowered(lambda before: rows.repeated(before, times))
         return Dataset(make, known, self._spec, lowered)
 
+    @counted
     def take(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """The first `count` elements; all for -1."""
         n = int(count)
@@ -470,6 +476,7 @@ class Dataset(Mixtures):
         lowered = self._lowered(lambda before: rows.taken(before, n))
         return Dataset(lambda: picked(self._make(), 0, n), known, self._spec, lowered)
 
+    @counted
     def skip(self, count: int | Tensor, name: str | None = None) -> Dataset:
         """All but the first `count` elements; none for -1."""
         n = int(count)
@@ -479,6 +486,7 @@ class Dataset(Mixtures):
         lowered = self._lowered(lambda before: rows.skipped(before, n))
         return Dataset(lambda: picked(self._make(), n), known, self._spec, lowered)
 
+    @counted
     def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> Dataset:
         """Every `num_shards`-th element, from number `index` on."""
         step, start = int(num_shards), int(index)
@@ -504,6 +512,7 @@ class Dataset(Mixtures):
             make, known, lambda: joint_specs("concatenate", self.element_spec, dataset.element_spec)
         )
 
+    @counted
     def enumerate(self, start: Any = 0, name: str | None = None) -> Dataset:
         """Tuples of a number, int64, and an element."""
         first = int(start)
@@ -585,16 +594,3 @@ def _plain_only(arrays: Any, lowered: Callable[[], rows.Rows]) -> Callable[[], r
 def _of_traced() -> Any:
     """The data sets of traced tensors, which derive from the class above."""
     return importlib.import_module("graphad.data.traced")
-
-
-def cardinality(dataset: Dataset) -> Tensor:
-    """How many elements there are; see `Dataset.cardinality`.
-
-    Args: dataset: A data set.
-    Returns: int64 scalar; -1 for infinitely many, -2 where it is not known.
-    Raises: AttributeError: it is not a data set.
-    Example:
-      >>> int(data.experimental.cardinality(data.Dataset.range(5)))
-      5
-    """
-    return dataset.cardinality()

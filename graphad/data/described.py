@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from graphad.core.convert import lift
 from graphad.core.dtypes import int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Tensor
-from graphad.data.elements import DatasetSpec, called, leaves, mapped, shown
+from graphad.data.elements import DatasetSpec, called, is_traced, leaves, mapped, shown
 from graphad.data.iterators import Elements, TracedElements, check_iterated
 from graphad.data.resumed import each
 from graphad.data.rows import walked
@@ -22,6 +24,8 @@ from graphad.ops.random import uniform
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike
     from graphad.data.rows import Rows, Walked
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 INFINITE, UNKNOWN = -1, -2
 SEEDS = 2**31 - 1
@@ -155,6 +159,33 @@ def truth_by(method: str, predicate: Callable[..., Any], element: NestLike) -> b
                 f"{found.dtype.name}."
             )
     return bool(found)
+
+
+def counted(method: MethodT) -> MethodT:
+    """A method that takes numbers: where a traced function computes one, its data set is one of the function's tensors."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(self: Described, *args: Any, **options: Any) -> Any:
+        if any(map(is_traced, (*args, *options.values()))):
+            of_traced = importlib.import_module("graphad.data.traced")
+            return getattr(of_traced.of_dataset(name, self), name)(*args, **options)
+        return method(self, *args, **options)
+
+    return call  # type: ignore[return-value]
+
+
+def cardinality(dataset: Described) -> Tensor:
+    """How many elements there are; see `Dataset.cardinality`.
+
+    Args: dataset: A data set.
+    Returns: int64 scalar; -1 for infinitely many, -2 where it is not known.
+    Raises: AttributeError: it is not a data set.
+    Example:
+      >>> int(data.experimental.cardinality(data.Dataset.range(5)))
+      5
+    """
+    return dataset.cardinality()
 
 
 def made_by(method: str, function: Callable[..., Any], element: NestLike) -> Described:

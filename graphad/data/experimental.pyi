@@ -21,7 +21,7 @@ from graphad.data.applied import shuffle_and_repeat as shuffle_and_repeat
 from graphad.data.applied import take_while as take_while
 from graphad.data.applied import unbatch as unbatch
 from graphad.data.applied import unique as unique
-from graphad.data.dataset import cardinality as cardinality
+from graphad.data.described import cardinality as cardinality
 from graphad.data.iterators import Optional as Optional
 
 AUTOTUNE: int

@@ -23,12 +23,15 @@ from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.scan import map_fn
-from graphad.ops.control.while_loop import while_loop
-from graphad.ops.math import less, maximum, minimum, reduce_all
+from graphad.ops.control.while_loop import repeat
+from graphad.ops.math import less, logical_and, maximum, minimum, reduce_all
 from graphad.ops.math.cast import cast
+from graphad.ops.math.select import where
 from graphad.ops.random import shuffle
 from graphad.ops.random.distributions import stateless_shuffle
 from graphad.ops.state.effects import require
+
+Number = int | Tensor  # an int64 scalar that the function computes
 
 
 class Rows:
@@ -111,11 +114,22 @@ def holds(dtype: Any, found: Sequence[int]) -> bool:
 
 def counted(found: range, dtype: Any) -> Rows:
     """The numbers of a range."""
+    return _steps(lift(len(found), int64), found.start, found.step, dtype)
 
+
+def ranged(start: Number, stop: Number, step: Number, dtype: Any) -> Rows:
+    """The numbers of a range whose ends or step the function computes."""
+    if not isinstance(step, int):
+        require(step != 0, "Dataset.range: the step is 0; it must be a non-zero integer.", [])
+        step = where(step == 0, lift(1, int64), step)
+    return _steps(maximum(-((lift(start, int64) - stop) // step), 0), start, step, dtype)
+
+
+def _steps(count: Tensor, start: Number, step: Number, dtype: Any) -> Rows:
     def many(i: Tensor) -> Any:
-        return cast(found.start + i * found.step, dtype)
+        return cast(start + i * step, dtype)
 
-    return Rows(lift(len(found), int64), many, many)
+    return Rows(count, many, many)
 
 
 def together(nest: Any) -> Rows:
@@ -142,12 +156,15 @@ def each(function: Callable[..., Any], rows: Rows) -> Rows:
     return Rows(rows.count, at, lambda i: map_fn(at, i), rows.reorders)
 
 
-def batched(rows: Rows, size: int, drop: bool) -> Rows:
+def batched(rows: Rows, size: Number, drop: bool) -> Rows:
     """Batches of `size` consecutive elements; the last one may be smaller, or is dropped."""
     whole = known_value(rows.count)
-    is_even = drop or (whole is not None and int(whole) % size == 0)
+    is_even = drop or (isinstance(size, int) and whole is not None and int(whole) % size == 0)
+    if not isinstance(size, int):
+        require(size > 0, "batch: batch_size is \x00; it must be positive.", [size])
+        size = maximum(size, 1)
     count = rows.count // size if drop else -(-rows.count // size)
-    columns = lift(np.arange(size), int64)
+    columns = lift(np.arange(size), int64) if isinstance(size, int) else numbers(size)
 
     def at(i: Tensor) -> Any:
         first = i * size
@@ -167,23 +184,31 @@ def batched(rows: Rows, size: int, drop: bool) -> Rows:
     return Rows(count, at, many, rows.reorders)
 
 
-def taken(rows: Rows, number: int) -> Rows:
+def taken(rows: Rows, number: Number) -> Rows:
     """The first `number` elements; all for -1."""
-    return rows if number < 0 else rows.renumbered(minimum(rows.count, number), lambda i: i)
+    if isinstance(number, int):
+        return rows if number < 0 else rows.renumbered(minimum(rows.count, number), lambda i: i)
+    return rows.renumbered(where(number < 0, rows.count, minimum(rows.count, number)), lambda i: i)
 
 
-def skipped(rows: Rows, number: int) -> Rows:
+def skipped(rows: Rows, number: Number) -> Rows:
     """All but the first `number` elements; none for -1."""
-    count = lift(0, int64) if number < 0 else maximum(rows.count - number, 0)
-    return rows.renumbered(count, lambda i: i + max(number, 0))
+    first = where(lift(number, int64) < 0, rows.count, number)
+    return rows.renumbered(maximum(rows.count - first, 0), lambda i: i + first)
 
 
-def sharded(rows: Rows, step: int, start: int) -> Rows:
+def sharded(rows: Rows, step: Number, start: Number) -> Rows:
     """Every `step`-th element from number `start` on."""
+    if not (isinstance(step, int) and isinstance(start, int)):
+        fits = logical_and(lift(start, int64) >= 0, lift(start, int64) < step)
+        require(
+            fits, "shard: index is \x00; 0 <= index < num_shards, which is \x00.", [lift(start), lift(step)]
+        )
+        step = maximum(step, 1)
     return rows.renumbered(maximum(-((start - rows.count) // step), 0), lambda i: i * step + start)
 
 
-def numbered(rows: Rows, first: int) -> Rows:
+def numbered(rows: Rows, first: Number) -> Rows:
     """Pairs of a number and an element."""
     return Rows(
         rows.count,
@@ -193,20 +218,22 @@ def numbered(rows: Rows, first: int) -> Rows:
     )
 
 
-def repeated(rows: Rows, times: int) -> Rows:
+def repeated(rows: Rows, times: Number) -> Rows:
     """The elements `times` times.
 
     Raises: InvalidArgumentError (a ValueError): without end, or elements whose order is drawn anew each time.
     """
-    if times < 0:
-        raise InvalidArgumentError(
-            "repeat: a data set of traced tensors cannot be repeated without end; give the number of times."
-        )
-    if rows.reorders and times > 1:
+    endless = "repeat: a data set of traced tensors cannot be repeated without end; give the number of times."
+    if isinstance(times, int) and times < 0:
+        raise InvalidArgumentError(endless)
+    if rows.reorders and not (isinstance(times, int) and times <= 1):
         raise InvalidArgumentError(
             "repeat: a shuffled data set of traced tensors cannot be repeated; shuffle behind repeat, or write a loop around "
             "the loop."
         )
+    if not isinstance(times, int):
+        require(times >= 0, endless, [])
+        times = maximum(times, 0)
     return rows.renumbered(rows.count * times, lambda i: i % maximum(rows.count, 1))
 
 
@@ -225,4 +252,6 @@ def reduced(rows: Rows, state: Any, function: Callable[..., Any]) -> Any:
         after = returned(applied(step, before, rows.at(i)))
         return [i + 1, mapped(lift, after)]
 
-    return while_loop(lambda i, _: less(i, rows.count), body, [lift(0, int64), state])[1]
+    names = ["the number of the step", "the state"]
+    loop = [lift(0, int64), state]
+    return repeat(lambda i, _: less(i, rows.count), body, loop, None, None, names, may_change=True)[1]

@@ -20,7 +20,7 @@ from graphad.core.tensor import Tensor
 from graphad.data.elements import leaves, mapped, returned
 from graphad.data.sparse import SparseArray
 from graphad.gradient.host import HostEffect, called
-from graphad.ops.control.while_loop import while_loop
+from graphad.ops.control.while_loop import repeat
 
 _number = itertools.count()
 _CURE = (
@@ -105,13 +105,17 @@ class Stream:
 def traced_reduction(stream: Stream, state: Any, function: Callable[..., Any]) -> Any:
     """The last of the states that `function(state, element)` gives, one after another, each time that the traced function runs.
 
-    Raises: StructureError, InvalidArgumentError, DTypeError: a state has another structure, shape or dtype than the first one.
+    Raises: StructureError, DTypeError: a state has another structure or dtype than the first one.
     """
     run, step = stream.start(), converted_here(function)
-    return while_loop(
+    return repeat(
         lambda _: stream.advance(run),
         lambda before: [returned(step(before, stream.element(run)))],
         [state],
+        None,
+        None,
+        ["the state"],
+        may_change=True,
     )[0]
 
 

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphad.core.convert import lift
-from graphad.core.dtypes import int64
+from graphad.core.dtypes import DType, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.data import rows
 from graphad.data.dataset import Dataset
 from graphad.data.described import SEEDS, UNKNOWN, positive
-from graphad.data.elements import leaves, mapped
+from graphad.data.elements import is_traced, leaves, mapped
 from graphad.function.decorator import function
+from graphad.ops.math.cast import cast
 from graphad.ops.random import uniform
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class TracedDataset(Dataset):
         name: str | None = None,
     ) -> TracedDataset:
         """`batch_size` consecutive elements stacked along a new first axis; the last batch may be smaller."""
-        size = positive("batch", "batch_size", batch_size)
+        size = number("batch", "batch_size", batch_size, 1)
         return self._then(lambda before: rows.batched(before, size, drop_remainder))
 
     def shuffle(
@@ -111,26 +112,30 @@ class TracedDataset(Dataset):
 
     def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
         """The data set `count` times."""
-        return self._then(lambda before: rows.repeated(before, -1 if count is None else int(count)))
+        times = number("repeat", "count", -1 if count is None else count)
+        return self._then(lambda before: rows.repeated(before, times))
 
     def take(self, count: int | Tensor, name: str | None = None) -> TracedDataset:
         """The first `count` elements; all for -1."""
-        return self._then(lambda before: rows.taken(before, int(count)))
+        n = number("take", "count", count)
+        return self._then(lambda before: rows.taken(before, n))
 
     def skip(self, count: int | Tensor, name: str | None = None) -> TracedDataset:
         """All but the first `count` elements; none for -1."""
-        return self._then(lambda before: rows.skipped(before, int(count)))
+        n = number("skip", "count", count)
+        return self._then(lambda before: rows.skipped(before, n))
 
     def shard(self, num_shards: int | Tensor, index: int | Tensor, name: str | None = None) -> TracedDataset:
         """Every `num_shards`-th element, from number `index` on."""
-        step, start = int(num_shards), int(index)
-        if not 0 <= start < step:
+        step, start = number("shard", "num_shards", num_shards), number("shard", "index", index)
+        if isinstance(step, int) and isinstance(start, int) and not 0 <= start < step:
             raise InvalidArgumentError(f"shard: index is {start}; 0 <= index < num_shards, which is {step}.")
         return self._then(lambda before: rows.sharded(before, step, start))
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> TracedDataset:
         """Tuples of a number, int64, and an element."""
-        return self._then(lambda before: rows.numbered(before, int(start)))
+        first = number("enumerate", "start", start)
+        return self._then(lambda before: rows.numbered(before, first))
 
     def prefetch(self, buffer_size: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
         """The data set itself."""
@@ -139,6 +144,45 @@ class TracedDataset(Dataset):
     def cache(self, filename: str = "", name: str | None = None) -> TracedDataset:
         """The data set itself: its elements are in memory."""
         return self
+
+
+def number(method: str, argument: str, given: Any, least: int | None = None) -> rows.Number:
+    """A number of Python's, or one that the function computes, int64.
+
+    Raises: InvalidArgumentError (a ValueError): it is no integer scalar, or is known to be less than `least`.
+    """
+    if not is_traced(given):
+        return int(given) if least is None else positive(method, argument, given)
+    found = lift(given)
+    if not found.dtype.is_integer or found.dims not in ((), None):
+        raise InvalidArgumentError(
+            f"{method}: {argument} has shape {found.shape} and dtype {found.dtype.name}; an integer scalar is needed."
+        )
+    return cast(found, int64)
+
+
+def of_range(ends: tuple[Any, ...], dtype: DType) -> TracedDataset:
+    """The numbers of a range, of which some ends or the step are traced."""
+    if not 1 <= len(ends) <= 3:
+        raise ArgumentTypeError(f"Dataset.range: it takes one to three numbers, got {len(ends)}.")
+    found = [number("Dataset.range", "an argument", end) for end in ends]
+    start, stop = (0, found[0]) if len(found) == 1 else found[:2]
+    step = found[2] if len(found) > 2 else 1
+    return TracedDataset(lambda: rows.ranged(start, stop, step, dtype))
+
+
+def of_dataset(method: str, dataset: Dataset) -> TracedDataset:
+    """A data set from memory, a step of which takes a number that the function computes.
+
+    Raises: InvalidArgumentError (a ValueError): the host gives its elements.
+    """
+    lowered = dataset._rows
+    if lowered is None:
+        raise InvalidArgumentError(
+            f"{method}: an argument is a tensor that the function computes, and the host gives the elements of {dataset!r:.200}; "
+            f"call {method} before map, shuffle and their like, or with a number of Python's."
+        )
+    return TracedDataset(lowered)
 
 
 def of_slices(tensors: NestLike) -> TracedDataset:

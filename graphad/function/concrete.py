@@ -142,9 +142,9 @@ class ConcreteFunction:
     @property
     def function_type(self) -> FunctionType:
         """Parameters, result and captures as data: an `inspect.Signature` whose parameters have a `type_constraint`."""
-        from graphad.function.described import FunctionType  # which few programs ask for
+        from graphad.function.described import traced  # which few programs ask for
 
-        return FunctionType(self.signature, self.arguments, self.structured_outputs, self.captured_inputs)
+        return traced(self.signature, self.arguments, self.structured_outputs, self.captured_inputs)
 
     @property
     def structured_outputs(self) -> Any:

@@ -45,6 +45,7 @@ from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+    from graphad.function.described import FunctionSpec, FunctionType
 
 
 DEEPEST = 32  # nested traces of one function for the same arguments
@@ -301,6 +302,18 @@ class Function(Printed, Generic[P, R]):
     @property
     def input_signature(self) -> tuple[Any, ...] | None:
         return self.signature.input_signature
+
+    @property
+    def function_type(self) -> FunctionType:
+        """The parameters, with what the input signature fixes: an `inspect.Signature`."""
+        return self.function_spec.function_type
+
+    @property
+    def function_spec(self) -> FunctionSpec:
+        """Names, defaults, input signature and options as data."""
+        from graphad.function.described import FunctionSpec  # which few programs ask for
+
+        return FunctionSpec(self.signature, self.jit_compile)
 
     @property
     def name(self) -> str:

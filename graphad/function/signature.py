@@ -358,15 +358,19 @@ class Signature:
         self, reason: str, args: tuple[Any, ...], kwargs: dict[str, Any], cure: str = ""
     ) -> ArgumentTypeError:
         """The error for a call that does not fit."""
-        shown = ", ".join(f"{p}" for p in self.signature.parameters.values())
-        if self.input_signature is not None:
-            shown = ", ".join(
-                f"{self.positional_name(i)}: {spec!r}" for i, spec in enumerate(self.input_signature)
-            )
         return ArgumentTypeError(
             f"Binding inputs to tf.function failed due to `{reason}`. Received args: {_short(args)} and kwargs: "
-            f"{_short(kwargs)} for signature: ({shown}).{cure}"
+            f"{_short(kwargs)} for signature: {self.shown()}.{cure}"
         )
+
+    def shown(self) -> str:
+        """The parameters in Python's notation, with what the input signature fixes for annotations."""
+        fixed: dict[str, Any] = {}
+        for i, spec in enumerate(self.input_signature or ()):
+            fixed[self.positional_name(i)] = spec
+        found = [p.replace(annotation=fixed.pop(p.name, p.empty)) for p in self.signature.parameters.values()]
+        rest = [f"{name}: {spec!r}" for name, spec in fixed.items()]  # those of *args
+        return str(self.signature.replace(parameters=found)) + (f" with {', '.join(rest)}" if rest else "")
 
 
 def sort_out(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:

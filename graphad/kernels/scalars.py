@@ -176,7 +176,7 @@ def _rows() -> list[Scalar]:
     )
     add(frozenset((FLOAT,)), 1, exp2=np.exp2, log2=np.log2, log10=np.log10, cbrt=np.cbrt)
     add(frozenset((FLOAT,)), 1, erf=_formula(_by_element(math.erf)), erfc=_formula(_by_element(math.erfc)))
-    add(frozenset((FLOAT,)), 2, atan2=np.arctan2, hypot=np.hypot)
+    add(frozenset((FLOAT,)), 2, atan2=np.arctan2, hypot=np.hypot, fmod=np.fmod)
     add(frozenset((FLOAT,)), 1, floor=np.floor, ceil=np.ceil, round=np.rint, trunc=np.trunc)
     predicate(ANY, 2, eq=np.equal, ne=np.not_equal)
     predicate(REAL, 2, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal)

@@ -122,3 +122,18 @@ def test_graphs_of_late_streams() -> None:
     for y, _ in runs(f, x):
         np.testing.assert_allclose(y, f(tf.constant(X)).numpy(), rtol=1e-5)
     assert fake_driver.graph_launches
+
+
+def test_a_look_for_an_answer_comes_behind_the_graph() -> None:
+    f = tf.function(lambda x, i: tf.tanh(tf.gather(x, i) @ x), jit_compile=True)
+    x, i, wrong = there(X), there(np.array([3, 0, 3], np.int32)), there(np.array([3, 4, 0], np.int32))
+    want = np.tanh(X[[3, 0, 3]] @ X)
+    for y, count in runs(f, x, i)[captures.SEEN - 1 :]:
+        assert count == 1
+        np.testing.assert_allclose(y, want, rtol=1e-5)
+    for _ in range(captures.SEEN + 1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="gather"):
+            f(x, wrong)
+        ((y, count),) = runs(f, x, i, times=1)
+        assert count == 1
+        np.testing.assert_allclose(y, want, rtol=1e-5)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 from collections import namedtuple
 
 import numpy as np
@@ -281,3 +283,71 @@ def test_the_type_of_a_trace_says_what_it_takes_returns_and_captures():
     plain = tf.function(lambda x, n=2: x).get_concrete_function(SCALAR).function_type
     assert [p.kind.name for p in plain.parameters.values()] == ["POSITIONAL_OR_KEYWORD"] * 2
     assert str(plain) == f"(x: {SCALAR}, n: Literal[2]) -> {SCALAR}"
+
+
+def test_the_type_of_a_function_says_what_it_declares():
+    class Model:
+        @tf.function(input_signature=[tf.TensorSpec([None]), {"a": SCALAR}])
+        def step(self, x, d, n=2, *rest, k=3, **options):
+            return x * d["a"] * n
+
+    step = Model().step
+    found = step.function_type
+    rows = [(p.name, p.kind.name, p.type_constraint, p.optional) for p in found.parameters.values()]
+    assert rows == [
+        ("x", "POSITIONAL_OR_KEYWORD", tf.TensorSpec([None]), False),
+        ("d", "POSITIONAL_OR_KEYWORD", {"a": SCALAR}, False),
+        ("n", "POSITIONAL_OR_KEYWORD", None, True),
+        ("rest", "VAR_POSITIONAL", None, False),
+        ("k", "KEYWORD_ONLY", None, True),
+        ("options", "VAR_KEYWORD", None, False),
+    ]
+    assert (found.output, found.captures, found.flat_inputs) == (None, {}, [tf.TensorSpec([None]), SCALAR])
+    assert found == step.function_type != tf.function(lambda x, d, n=2: x).function_type
+    assert str(tf.function(lambda x, /, y, *, k=3: x).function_type) == "(x, /, y, *, k=3)"
+
+    spec = step.function_spec
+    assert (spec.arg_names, spec.default_values) == (["x", "d", "n"], {"n": 2, "k": 3})
+    assert spec.input_signature == step.input_signature == (tf.TensorSpec([None]), {"a": SCALAR})
+    assert spec.flat_input_signature == (tf.TensorSpec([None]), SCALAR)
+    assert (spec.jit_compile, spec.is_pure) == (None, False)
+    assert spec.fullargspec == inspect.FullArgSpec(
+        ["x", "d", "n"], "rest", "options", (2,), ["k"], {"k": 3}, {}
+    )
+    assert spec.signature_summary(default_values=True).splitlines() == [
+        "Input Parameters:",
+        f"  x (POSITIONAL_OR_KEYWORD): {tf.TensorSpec([None])}",
+        f"  d (POSITIONAL_OR_KEYWORD): Dict[['a', {SCALAR}]]",
+        "  n (POSITIONAL_OR_KEYWORD): None",
+        "  rest (VAR_POSITIONAL): None",
+        "  k (KEYWORD_ONLY): None",
+        "  options (VAR_KEYWORD): None",
+        "Output Type:",
+        "  None",
+        "Captures:",
+        "  None",
+        "Defaults:",
+        "  n: 2",
+        "  k: 3",
+    ]
+
+
+def test_types_of_traces_differ_in_what_is_fixed():
+    f = tf.function(lambda x, n=1: x * n)
+    types = [
+        f.get_concrete_function(tf.TensorSpec(shape), n).function_type
+        for shape, n in (([2], 1), ([3], 1), ([2], 4))
+    ]
+    assert len({str(t) for t in types}) == 3
+    assert types[0] == f.get_concrete_function(tf.TensorSpec([2])).function_type
+    assert types[0] != types[1]
+    assert types[0] != types[2]
+    assert types[0].flat_outputs == types[0].flat_inputs == [tf.TensorSpec([2])]
+
+
+def test_a_call_that_does_not_fit_a_partial_function_shows_which_arguments_are_for_keywords():
+    f = tf.function(functools.partial(lambda a, b, c=3: a + b * c, 1.0, c=5.0))
+    with pytest.raises(
+        TypeError, match=r"too many positional arguments.* for signature: \(b, \*, c=5\.0\)\."
+    ):
+        f(1.0, 2.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,23 @@ def _mp_softplus(x: mpf) -> mpf:
 
 def _mp_sigmoid(x: mpf) -> mpf:
     return 1 / (1 + mp.exp(-x)) if x > -1e6 else mpf(0)
+
+
+def _fmod(x: mpf, y: mpf) -> mpf:
+    """By fractions, whose numbers have as many digits as they need."""
+    a, b = Fraction(float(x)), abs(Fraction(float(y)))
+    rest = abs(a) - b * (abs(a) // b)
+    return mpf(rest.numerator) / rest.denominator * (-1 if a < 0 else 1)
+
+
+def _mod(x: mpf, y: mpf) -> mpf:
+    rest = _fmod(x, y)
+    return rest + y if rest and (rest < 0) != (y < 0) else rest
+
+
+def _double_mod(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
 
 EXACT: dict[str, Callable[..., mpf]] = {
@@ -54,6 +72,8 @@ EXACT: dict[str, Callable[..., mpf]] = {
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
     "hypot": mp.hypot,
     "pow": mp.power,
+    "fmod": _fmod,
+    "mod": _mod,
 }
 
 
@@ -79,6 +99,7 @@ DOUBLE: dict[str, Callable[..., np.ndarray]] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "pow": np.power,
+    "mod": _double_mod,
 }
 
 # The interesting interval of each function: (float32, float64).

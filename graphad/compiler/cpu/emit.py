@@ -60,6 +60,8 @@ HEAVY = frozenset(
         "pow",
         "cbrt",
         "hypot",
+        "fmod",
+        "mod",
     )
 )
 

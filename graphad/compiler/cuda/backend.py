@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler.backend import Backend, Expected, Part, Walk
-from graphad.compiler.cuda import build, epilogues, geometry, products, routines, walk
-from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda import build, epilogues, geometry, indexed, products, routines, walk
+from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.compile import why_unavailable
 from graphad.compiler.cuda.emit import has_function, supports
 from graphad.compiler.cuda.plans import Plan
@@ -43,7 +43,7 @@ class Cuda(Backend):
     """One device of this process."""
 
     is_host = False
-    has_stages = has_endings = True
+    has_stages = has_endings = has_routines_in_loops = has_branches = True
     expands = True
     runs_evals = True
     product_dtypes = frozenset(("float32", "float64"))
@@ -79,10 +79,10 @@ class Cuda(Backend):
     def emit(self, kernel: Kernel | Stages) -> Source:
         return build.text_of(kernel)
 
-    def find(self, kernel: Kernel | Stages) -> int | None:
+    def find(self, kernel: build.AnyKernel) -> int | None:
         return build.find(kernel, build.processor_of(self.index))
 
-    def build(self, kernel: Kernel | Stages) -> int:
+    def build(self, kernel: build.AnyKernel) -> int:
         return build.build(kernel, build.processor_of(self.index))
 
     def request(self, kernel: Kernel | Stages, callback: Callable[[int | None, str | None], None]) -> bool:
@@ -156,17 +156,26 @@ class Cuda(Backend):
         return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
 
     def has_routine(self, form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+        if isinstance(form, indexed.Form):
+            return indexed.has(form, dtypes)
         return routines.has(form, dtypes, ranks)
 
     def routine_workspace(self, form: Any, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
+        if isinstance(form, indexed.Form):
+            return indexed.workspace(form, dtype, shapes)
         shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
     def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool) -> list[Part]:
+        if isinstance(form, indexed.Form):
+            return indexed.parts(self, form, dtypes, walks)
         return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:
         return REPEAT
+
+    def branch(self) -> int:
+        return BRANCH
 
     def poll(self) -> int:
         return 0

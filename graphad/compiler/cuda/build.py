@@ -18,6 +18,7 @@ from graphad.compiler import cache, source
 from graphad.compiler.cuda.compile import Cubin
 from graphad.compiler.cuda.emit import emit
 from graphad.compiler.cuda.emit_stages import emit_stages
+from graphad.compiler.cuda.written import Written, emit_written
 from graphad.compiler.source import CompileError, Source
 from graphad.core import forks
 from graphad.devices.library import library
@@ -25,13 +26,14 @@ from graphad.devices.streams import on
 from graphad.kernels.forms import Kernel
 from graphad.kernels.stages import Stages
 
+AnyKernel = Kernel | Stages | Written
 TOOLKIT = ("nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvrtc")
 
 
 class Code:
     """A kernel, its cubins by compute capability and width of positions, and its loaded functions by device."""
 
-    def __init__(self, kernel: Kernel | Stages, address: int) -> None:
+    def __init__(self, kernel: AnyKernel, address: int) -> None:
         self.kernel, self.address = kernel, address
         self.cubins: dict[tuple[str, bool], Cubin] = {}
         self._loaded: dict[tuple[int, bool], tuple[Any, int]] = {}
@@ -52,7 +54,7 @@ class Code:
 
 
 _codes: list[Code] = []
-_by_kernel: dict[Kernel | Stages, Code] = {}
+_by_kernel: dict[AnyKernel, Code] = {}
 _lock = forks.lock()
 
 
@@ -72,12 +74,14 @@ def attributes_of(index: int) -> Mapping[str, int]:
     return found
 
 
-def text_of(kernel: Kernel | Stages, is_narrow: bool = True) -> Source:
+def text_of(kernel: AnyKernel, is_narrow: bool = True) -> Source:
     """The source text of a kernel."""
+    if isinstance(kernel, Written):
+        return emit_written(kernel, is_narrow)
     return emit_stages(kernel, is_narrow) if isinstance(kernel, Stages) else emit(kernel, is_narrow)
 
 
-def key_of(kernel: Kernel | Stages, processor: str, is_narrow: bool = True) -> str:
+def key_of(kernel: AnyKernel, processor: str, is_narrow: bool = True) -> str:
     """The cache key of a kernel's cubin."""
     return text_of(kernel, is_narrow).key({**_parts(), "processor": processor})
 
@@ -99,7 +103,7 @@ def _parts() -> dict[str, str]:
     return found
 
 
-def find(kernel: Kernel | Stages, processor: str) -> int | None:
+def find(kernel: AnyKernel, processor: str) -> int | None:
     """The address of a kernel whose cubin is loaded or in the cache; None if it would have to be compiled."""
     code = _by_kernel.get(kernel)
     if code is not None and (processor, True) in code.cubins:
@@ -107,7 +111,7 @@ def find(kernel: Kernel | Stages, processor: str) -> int | None:
     return None if _cached(kernel, processor, True) is None else _code_of(kernel).address
 
 
-def build(kernel: Kernel | Stages, processor: str) -> int:
+def build(kernel: AnyKernel, processor: str) -> int:
     """The address of a kernel, compiled now if need be. Raises: CompileError: it does not compile."""
     address = find(kernel, processor)
     if address is None:
@@ -117,9 +121,7 @@ def build(kernel: Kernel | Stages, processor: str) -> int:
     return address
 
 
-def request(
-    kernel: Kernel | Stages, processor: str, callback: Callable[[int | None, str | None], None]
-) -> bool:
+def request(kernel: AnyKernel, processor: str, callback: Callable[[int | None, str | None], None]) -> bool:
     """Have a kernel compiled in the background. Returns: False when nothing compiles there."""
     address = find(kernel, processor)
     if address is not None:
@@ -142,7 +144,7 @@ def forget() -> None:
         _by_kernel.clear()
 
 
-def _code_of(kernel: Kernel | Stages) -> Code:
+def _code_of(kernel: AnyKernel) -> Code:
     with _lock:
         code = _by_kernel.get(kernel)
         if code is None:
@@ -151,7 +153,7 @@ def _code_of(kernel: Kernel | Stages) -> Code:
         return code
 
 
-def _kept(kernel: Kernel | Stages, processor: str, payload: bytes, is_narrow: bool = True) -> Code:
+def _kept(kernel: AnyKernel, processor: str, payload: bytes, is_narrow: bool = True) -> Code:
     code = _code_of(kernel)
     code.cubins[processor, is_narrow] = Cubin.unpack(payload)
     return code
@@ -171,7 +173,7 @@ def _compiled(code: Code, processor: str, is_narrow: bool) -> Cubin:
     return cubin
 
 
-def _cached(kernel: Kernel | Stages, processor: str, is_narrow: bool) -> Cubin | None:
+def _cached(kernel: AnyKernel, processor: str, is_narrow: bool) -> Cubin | None:
     """A cubin from the cache; a damaged one is a miss."""
     store, key = cache.default_cache(), key_of(kernel, processor, is_narrow)
     payload = store.get(key)

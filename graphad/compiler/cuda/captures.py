@@ -3,7 +3,8 @@
 A captured launch has its words inside, so a graph serves the addresses that it was captured with. CuPy's pool gives a program
 that does the same again the same addresses; those that came often enough have a graph, of the latest ones some are kept. A plan
 is captured whole where nothing in it waits for the device. Where a loop does, to know how far it goes, each of its rounds is a
-graph, if no address moves from round to round. Nothing is captured while CUDA_LAUNCH_BLOCKING=1 looks for a fault.
+graph, if no address moves from round to round. Whether a plan has an answer is looked at behind its graph. Nothing is captured
+while CUDA_LAUNCH_BLOCKING=1 looks for a fault.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SEEN = 3  # runs with the same addresses, of which the last is captured
 KEPT, NOTED = 8, 32  # graphs of an instance, addresses whose runs are counted
 MOST_NODES = 4096  # of a graph
 NEVER = MOST_NODES + 1
-PRODUCT, REPEAT, ENDED = -1, -2, -3  # addresses of what is no kernel
+PRODUCT, REPEAT, ENDED, BRANCH = -1, -2, -3, -6  # addresses of what is no kernel
 
 
 def nodes(rows: Sequence[Row]) -> int:
@@ -38,7 +39,7 @@ def nodes(rows: Sequence[Row]) -> int:
             for axis in range(row.words[products.AXES] - 1):
                 count *= row.words[products.AXES + 1 + 4 * axis]
             total += count
-        elif row.function == ANSWER:  # which the host reads
+        elif row.function in (ANSWER, BRANCH):  # which the host reads
             return NEVER
         elif row.function == REPEAT:
             if waits(row):
@@ -56,8 +57,25 @@ def waits(row: Row) -> bool:
 
 
 def has_own_body(row: Row) -> bool:
-    """Whether each round of a loop may be one graph."""
-    return waits(row) and not row.words[table.MOVES] and 2 <= nodes(row.tables[0][1]) < NEVER
+    """Whether a row is a loop each of whose rounds may be one graph."""
+    if row.function != REPEAT or not waits(row) or row.words[table.MOVES]:
+        return False
+    return 2 <= nodes(row.tables[0][1]) < NEVER
+
+
+Table = tuple[int, int]  # its address, and how many rows it has
+
+
+class Replay(NamedTuple):
+    """What is walked in the place of rows that were captured.
+
+    Attributes:
+      block: The words of the step that replays them.
+      rows: The table of this step, and of what comes behind it.
+    """
+
+    block: Any
+    rows: Table
 
 
 class Body(NamedTuple):
@@ -65,22 +83,32 @@ class Body(NamedTuple):
 
     Attributes:
       block: Its words.
-      rows: The table of its body, and how many rows that has.
+      rows: The table of its body.
       whole: The same with what rows want that are walked alone.
-      replay: The block of the step that takes the place of the body, and the address of a table of it alone.
+      replay: What takes their place.
     """
 
     block: Any
-    rows: tuple[int, int]
-    whole: tuple[int, int]
-    replay: tuple[Any, int]
+    rows: Table
+    whole: Table
+    replay: Replay
 
 
 class Captures:
-    """The graphs of an instance of a plan."""
+    """The graphs of an instance of a plan.
 
-    def __init__(self, size: int, state: Any, loops: Sequence[Body]) -> None:
-        self._is_whole = 2 <= size < NEVER
+    Args:
+      size: How many launches its rows are.
+      state: Its state.
+      loops: Those of its rows.
+      rows: The table that is captured as a whole.
+      replay: What takes its place where the host reads something behind it.
+    """
+
+    def __init__(
+        self, size: int, state: Any, loops: Sequence[Body], rows: Table, replay: Replay | None
+    ) -> None:
+        self._is_whole, self._rows, self._replay = 2 <= size < NEVER, rows, replay
         self._loops = [] if self._is_whole else loops
         self._is_off = (
             not (self._is_whole or self._loops) or os.environ.get("CUDA_LAUNCH_BLOCKING", "0") != "0"
@@ -90,8 +118,8 @@ class Captures:
         self._graphs: OrderedDict[tuple[int, ...], Sequence[_Graph]] = OrderedDict()
 
     def replays(self, key: tuple[int, ...], stream: Any) -> bool:
-        """Put a plan on a stream by its graph, if there is a whole one for these addresses."""
-        found = self._graphs.get(key) if self._is_whole else None
+        """Put a plan on a stream by its graph, if there is one for these addresses that is all of it."""
+        found = self._graphs.get(key) if self._is_whole and self._replay is None else None
         if found is None:
             return False
         library().cuda.runtime.graphLaunch(found[0].place, stream.ptr)
@@ -122,11 +150,26 @@ class Captures:
         if self.replays(key, stream):
             return 0
         self._graphs.move_to_end(key)
+        if self._is_whole:
+            assert self._replay is not None
+            self._replay.block[walk.GRAPH] = found[0].place
+            with self._walking(self._replay.rows):
+                return call(place)
         for loop, graph in zip(self._loops, found, strict=True):
-            block, alone = loop.replay
-            block[walk.GRAPH] = graph.place
-            loop.block[_BODY : _BODY + 2] = [alone, 1]
+            loop.replay.block[walk.GRAPH] = graph.place
+            loop.block[_BODY : _BODY + 2] = loop.replay.rows
         return call(place)
+
+    @contextmanager
+    def _walking(self, rows: Table) -> Iterator[None]:
+        """A block in which calls walk another table."""
+        state = self._state
+        whole = state[walk.TABLE], state[walk.ROWS]
+        state[walk.TABLE], state[walk.ROWS] = rows
+        try:
+            yield
+        finally:
+            state[walk.TABLE], state[walk.ROWS] = whole
 
     def _put_back(self) -> None:
         """Let the bodies of loops be their rows."""
@@ -136,22 +179,16 @@ class Captures:
     def _captured(self, index: int, call: Callable[[int], int], place: int) -> Sequence[_Graph] | None:
         """Graphs of what the addresses of this moment are, None where the driver refuses: then nothing is captured any more."""
         self._put_back()
-        state = self._state
-        whole = state[walk.TABLE], state[walk.ROWS]
+        found = []
         try:
-            if self._is_whole:
-                return [self._graph(index, call, place)]
-            found = []
-            for loop in self._loops:
-                state[walk.TABLE], state[walk.ROWS] = loop.whole
-                found.append(self._graph(index, call, place))
+            for rows in [self._rows] if self._is_whole else [loop.whole for loop in self._loops]:
+                with self._walking(rows):
+                    found.append(self._graph(index, call, place))
             return found
         except Exception as cause:  # CuPy's own; what is refused there runs step by step
             get_logger().info("cuda: a plan is not captured as a graph (%s)", cause)
             self._is_off = True
             return None
-        finally:
-            state[walk.TABLE], state[walk.ROWS] = whole
 
     def _graph(self, index: int, call: Callable[[int], int], place: int) -> _Graph:
         before = self._state[walk.STREAM]

@@ -37,10 +37,10 @@ BUILTIN = frozenset(
 LIBRARY = frozenset(
     (
         "exp exp2 expm1 log log1p log2 log10 sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh atan2 erf erfc pow "
-        "hypot cbrt"
+        "hypot cbrt fmod"
     ).split()
 )
-# functions without a counterpart in the device library, in terms of those with one; {0} is the argument, {c} its type
+# functions without a counterpart in the device library, in terms of those with one; {0} and {1} are the arguments, {c} their type
 COMPOSED = {
     # e / (1 + e) below 0, e = exp(x), since 1 / (1 + 1 / e) is 0 where 1 / e is infinite.
     "sigmoid": (
@@ -48,6 +48,10 @@ COMPOSED = {
         "add_{c}(identity_mul_{c}(), exp_{c}(neg_{c}(abs_{c}({0})))))"
     ),
     "softplus": "add_{c}(maximum_{c}({0}, identity_add_{c}()), log1p_{c}(exp_{c}(neg_{c}(abs_{c}({0})))))",
+    "mod": (
+        "select_{c}(and_b1(ne_{c}(fmod_{c}({0}, {1}), identity_add_{c}()), xor_b1(lt_{c}(fmod_{c}({0}, {1}), "
+        "identity_add_{c}()), lt_{c}({1}, identity_add_{c}()))), add_{c}(fmod_{c}({0}, {1}), {1}), fmod_{c}({0}, {1}))"
+    ),
 }
 
 
@@ -289,7 +293,7 @@ class Printer:
         if plain.has_plain(fn, code):
             return f"{fn}_{code}({', '.join(names)})"
         wide = "f64" if code == "f64" else "f32"
-        value = COMPOSED.get(fn, fn + "_{c}(" + ", ".join(names) + ")").format(names[0], c=wide)
+        value = COMPOSED.get(fn, fn + "_{c}(" + ", ".join(names) + ")").format(*names, c=wide)
         return value if wide == code else f"narrowed_{code}({value})"
 
     def name(self, ref: Ref) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from graphad.compiler.cuda.emit import lanes, takes_parts
 from graphad.compiler.cuda.shared import THREADS, UNASKED, WARP, declared, room, threads_of
+from graphad.compiler.cuda.written import Written
 from graphad.kernels import stages
 from graphad.kernels.block import block_layout
 from graphad.kernels.forms import Kernel
@@ -36,6 +37,7 @@ class Shape(NamedTuple):
       further: Words after those of the argument block; the address of a counter follows them.
       asks: Whether the driver has to be asked for that much shared memory.
       has_counter: Whether it takes the address of a counter.
+      checks: Whether it takes the address of the word that says that there is no answer.
       is_narrow: Whether positions fit 32 bits.
     """
 
@@ -44,12 +46,16 @@ class Shape(NamedTuple):
     shared: int = 0
     further: tuple[int, ...] = ()
     has_counter: bool = False
+    checks: bool = False
     is_narrow: bool = True
     asks: bool = False
 
 
-def shape_of(kernel: Kernel | Stages, words: Sequence[int], attributes: Mapping[str, int]) -> Shape:
+def shape_of(kernel: Kernel | Stages | Written, words: Sequence[int], attributes: Mapping[str, int]) -> Shape:
     """The launch of a kernel with these words on a device with these attributes."""
+    if isinstance(kernel, Written):
+        n, most = words[:2]
+        return Shape(-(-n // THREADS), (THREADS, 1), checks=kernel.checks, is_narrow=most < NARROW)
     if isinstance(kernel, Stages):
         return _of_stages(kernel, words, room(kernel, attributes))
     layout = block_layout(kernel)
@@ -60,9 +66,9 @@ def shape_of(kernel: Kernel | Stages, words: Sequence[int], attributes: Mapping[
         return Shape(-(-kept // (THREADS * lanes(kernel))), (THREADS, 1), is_narrow=narrow)
     parts, most = parts_of(kernel, extents), threads_of(kernel)
     if kernel.rank - 1 in kernel.reduced:
-        return Shape(kept * parts, (row_threads(reduced, most), 1), 0, (parts,), True, narrow)
+        return Shape(kept * parts, (row_threads(reduced, most), 1), 0, (parts,), True, is_narrow=narrow)
     tile = TILE[0], min(TILE[1], most // TILE[0])
-    return Shape(-(-kept // tile[0]) * parts, tile, 0, (parts,), True, narrow)
+    return Shape(-(-kept // tile[0]) * parts, tile, 0, (parts,), True, is_narrow=narrow)
 
 
 def counts(kernel: Kernel, extents: Sequence[int]) -> tuple[int, int]:
@@ -138,4 +144,12 @@ def _of_stages(kernel: Stages, words: Sequence[int], most: int) -> Shape:
     further = (0 if is_shared else held,)
     threads, shared = threads_of(kernel), held if is_shared else 0
     asks = shared + declared(kernel, threads) > UNASKED
-    return Shape(stage_blocks(rows), (row_threads(widest, threads), 1), shared, further, True, narrow, asks)
+    return Shape(
+        stage_blocks(rows),
+        (row_threads(widest, threads), 1),
+        shared,
+        further,
+        True,
+        is_narrow=narrow,
+        asks=asks,
+    )

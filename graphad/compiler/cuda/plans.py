@@ -17,9 +17,10 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Builder
 from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
-from graphad.compiler.cuda.captures import ENDED, PRODUCT, REPEAT
+from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.routines import ANSWER, CALL
 from graphad.compiler.cuda.shared import MAX_DYNAMIC_SHARED_SIZE_BYTES, room
+from graphad.compiler.cuda.written import Written
 from graphad.compiler.rows import About, Row
 from graphad.core.flags import flags
 from graphad.core.frames import note_traced_line
@@ -59,8 +60,9 @@ class Image:
         self.device, self.rows, self.arena_bytes = plan.device, plan.rows, arena_bytes
         self.arguments = plan.arguments
         self.nodes = captures.nodes(plan.rows)
-        self.has_products = any(map(_has_products, plan.rows))
-        self.has_routines = any(row.function == CALL for row in plan.rows)
+        self.has_products = any(_has(row, (PRODUCT, ENDED)) for row in plan.rows)
+        self.has_routines = any(_has(row, (CALL,)) for row in plan.rows)
+        self.checks = any(map(_checks, plan.rows))
         self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
 
     def instance(self) -> Instance:
@@ -68,18 +70,18 @@ class Image:
 
 
 class Memory:
-    """The memory of an instance: its arena, and counters that are 0 between launches."""
+    """The memory of an instance: its arena, counters that are 0 between launches, a word that is 0 while there is an answer."""
 
     def __init__(self, index: int, arena_bytes: int, counters: int) -> None:
         self.index = index
         self.arena = library().empty((max(arena_bytes, 1),), np.uint8)
-        self.counters = library().zeros((max(counters, 1),), np.int32)
-        self._next: int = self.counters.data.ptr
+        self.counters = library().zeros((1 + counters,), np.int32)
+        self.verdict = self._next = int(self.counters.data.ptr)
 
     def counter(self) -> int:
         """The address of an unused counter."""
         self._next += 4
-        return self._next - 4
+        return self._next
 
 
 class Instance:
@@ -87,23 +89,23 @@ class Instance:
 
     def __init__(self, image: Image) -> None:
         self.image, self.index = image, image.device.index
-        self._blocks = _Blocks(image)
+        self._blocks = blocks = _Blocks(image)
         with on(self.index) as stream:
             memory = Memory(self.index, image.arena_bytes, _counters(image.rows))
             self._memory = memory
-            rows = self._blocks.table(image.rows, memory)
+            rows = blocks.table(image.rows, memory)
             self._home: Any = stream  # to which its memory belongs
             self._stream: Any = stream  # of the run before; its counters are set to 0 on the first
         state = walk.new_state(image.has_products)
         self._addresses = (ctypes.c_int64 * max(image.arguments, 1))()
-        patches = self._blocks.patches
+        patches = blocks.patches
         self._patches = (ctypes.c_int64 * max(len(patches), 1))(*patches)
         state[walk.TABLE], state[walk.ROWS] = rows
         state[walk.PATCHES] = ctypes.addressof(self._patches)
         state[walk.PATCH_COUNT] = len(patches) // walk.PATCH_WORDS
         state[walk.ADDRESSES] = ctypes.addressof(self._addresses)
         self._state, self._place, self._call = state, ctypes.addressof(state), walk.entry()
-        self._captures = captures.Captures(image.nodes, state, self._blocks.loops)
+        self._captures = captures.Captures(image.nodes, state, blocks.loops, blocks.rows, blocks.replay)
 
     def run(self, *arguments: Any) -> int:
         """Enqueue all steps on the caller's stream; returns 0 or a status."""
@@ -181,13 +183,21 @@ class _Blocks:
         self.patches: list[int] = []
         self.abouts = [About("plan", None)]
         self.loops: list[captures.Body] = []
+        self.rows: captures.Table = 0, 0
+        self.replay: captures.Replay | None = None
         self._keep: list[Any] = []
 
-    def table(self, rows: Sequence[Row], memory: Memory) -> tuple[int, int]:
-        """A table of rows: its address, and how many rows it has."""
-        return self._table([self._row(row, memory, 0) for row in rows])
+    def table(self, rows: Sequence[Row], memory: Memory) -> captures.Table:
+        """A table of rows, behind which the host looks whether there is an answer, if some of them say so."""
+        made = [self._row(row, memory, 0) for row in rows]
+        self.rows = self._table(made)
+        if not self.image.checks:
+            return self.rows
+        verdict = walk.addresses()["answer"], self._words([0, memory.verdict])[0], 1
+        self.replay = self._replay(0, [verdict])
+        return self._table([*made, verdict])
 
-    def _table(self, made: Sequence[tuple[int, Any, int]], is_whole: bool = True) -> tuple[int, int]:
+    def _table(self, made: Sequence[tuple[int, Any, int]], is_whole: bool = True) -> captures.Table:
         """A table of blocks; one that is walked by itself begins with what its products want."""
         words = [
             word for function, block, _ in made if function for word in (function, ctypes.addressof(block))
@@ -217,8 +227,9 @@ class _Blocks:
             return kind["ended"], self._ended(row, memory, about), walk.ENDED_HEAD
         if row.function in (CALL, ANSWER):
             return kind["call" if row.function == CALL else "answer"], self._block([about], row, memory), 1
-        if row.function == REPEAT:
-            return kind["loop"], self._loop(row, memory, about), walk.LOOP_HEAD
+        if row.function in (REPEAT, BRANCH):
+            function = kind["loop" if row.function == REPEAT else "branch"]
+            return function, self._nested(row, memory, about), walk.LOOP_HEAD
         if not row.function:  # a rehearsal neither waits for kernels nor runs them
             return 0, self._block([about], row, memory), 1
         return self._launch(row, memory, about)
@@ -247,9 +258,11 @@ class _Blocks:
         attributes = build.attributes_of(memory.index)
         shape = geometry.shape_of(code.kernel, row.words, attributes)
         further = [*shape.further, *([memory.counter()] if shape.has_counter else [])]
+        further += [memory.verdict] if shape.checks else []
         function = code.function(memory.index, shape.is_narrow)
         if shape.asks:
             # As much as any launch of this kernel may want: the attribute belongs to the function, which plans share.
+            assert not isinstance(code.kernel, Written)
             most = room(code.kernel, attributes)
             library().cuda.driver.funcSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, most)
         blocks = min(shape.blocks, _resident(function, memory.index, shape)) if shape.blocks else 0
@@ -259,7 +272,8 @@ class _Blocks:
         block[walk.PARAMETERS] = self._words([first + 8 * k for k in range(len(row.words) + len(further))])[1]
         return (walk.addresses()["launch"] if blocks else 0), block, walk.LAUNCH_HEAD
 
-    def _loop(self, row: Row, memory: Memory, about: int) -> Any:
+    def _nested(self, row: Row, memory: Memory, about: int) -> Any:
+        """The block of a loop or a branch, with the tables that it walks."""
         block = self._block([about], row, memory)
         inner = [[self._row(each, memory, about) for each in rows] for _, rows in row.tables]
         for (word, _), made in zip(row.tables, inner, strict=True):
@@ -272,10 +286,11 @@ class _Blocks:
             block[walk.LOOP_HEAD + pointer.word] = ctypes.addressof(target) + 8 * (head + pointer.inner)
         return block
 
-    def _replay(self, about: int) -> tuple[Any, int]:
-        """A step that replays what is captured later: its block, and the address of a table of it alone."""
-        block, place = self._words([about, 0])
-        return block, self._words([walk.addresses()["replay"], place])[1]
+    def _replay(self, about: int, behind: Sequence[tuple[int, Any, int]] = ()) -> captures.Replay:
+        """A step that replays what is captured later, in a table with what comes behind."""
+        block, _ = self._words([about, 0])
+        made = [(walk.addresses()["replay"], block, 1), *behind]
+        return captures.Replay(block, self._table(made, False))
 
 
 @contextmanager
@@ -289,10 +304,18 @@ def _rounded(handle: int) -> Iterator[None]:
         cublas.setMathMode(handle, cublas.CUBLAS_DEFAULT_MATH)
 
 
-def _has_products(row: Row) -> bool:
-    return row.function in (PRODUCT, ENDED) or any(
-        _has_products(inner) for _, rows in row.tables for inner in rows
+def _has(row: Row, functions: Sequence[int]) -> bool:
+    return row.function in functions or any(
+        _has(inner, functions) for _, rows in row.tables for inner in rows
     )
+
+
+def _checks(row: Row) -> bool:
+    """Whether a row says, in a word that is read at the end of the run, that there is no answer."""
+    if row.function > 0:
+        kernel = build.code_at(row.function).kernel
+        return isinstance(kernel, Written) and kernel.checks
+    return any(_checks(inner) for _, rows in row.tables for inner in rows)
 
 
 def _counters(rows: Sequence[Row]) -> int:

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from graphad.compiler import oracle
-from graphad.compiler.cuda.emit import BUILTIN, emit
+from graphad.compiler.cuda.build import AnyKernel, text_of
+from graphad.compiler.cuda.emit import BUILTIN
 from graphad.compiler.source import NAMES
 from graphad.core import forks
 from graphad.core.dtypes import as_dtype
-from graphad.kernels.forms import Kernel
 
 _lock = forks.lock()
 
 
-def run(kernel: Kernel, words: Sequence[Any], grid: int, threads: int | tuple[int, int]) -> None:
+def run(kernel: AnyKernel, words: Sequence[Any], grid: int, threads: int | tuple[int, int]) -> None:
     """One launch; outputs are written in place. `words` are those of the text's parameters."""
     from numba import cuda
 
     scope: dict[str, Any] = {}
-    exec(compile(emit(kernel).text, "<graphad_kernel_source>", "exec"), scope)
+    exec(compile(text_of(kernel).text, "<graphad_kernel_source>", "exec"), scope)
     function = scope["kernel"]
     scope["cuda"] = cuda
     for name in function.__code__.co_names:

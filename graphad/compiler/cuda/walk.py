@@ -30,7 +30,7 @@ from graphad.core import forks
 from graphad.devices.library import address_of
 
 DRIVER, BLAS, SOLVERS = 1 << 32, 2 << 32, 3 << 32
-NO_ANSWER = -4  # status: a routine has none for this matrix
+NO_ANSWER = -4  # status: a routine has none for these numbers
 INTERRUPTED = 79  # status: a signal's handler raised; the exception waits in the thread
 ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
 
@@ -240,6 +240,13 @@ def _read(f: Function, source: str, size: str | int, target: str) -> None:
     _checked(f, f.emit(f"call i32 {f.pointer('%state', WAIT)}(ptr {stream})"), DRIVER)
 
 
+def _set_32(f: Function, place: str, number: str) -> None:
+    """Store a number of 32 bits on the device, behind all earlier work on the stream."""
+    stream = f.pointer("%state", STREAM)
+    call = f"call i32 {f.pointer('%state', SET_32)}(i64 {place}, i32 {number}, i64 1, ptr {stream})"
+    _checked(f, f.emit(call), DRIVER)
+
+
 def _call() -> str:
     """A routine of cuSOLVER's. Arguments are words of 64 bits; where C declares an int, x86-64 and ARM take the low half."""
     f = Function("i64 @graphad_cuda_call(ptr %state, ptr %block)")
@@ -251,11 +258,12 @@ def _call() -> str:
 
 
 def _answer() -> str:
-    """Whether the routine before had one."""
+    """Whether the word at an address is 0, which it is then for the next run."""
     f = Function("i64 @graphad_cuda_answer(ptr %state, ptr %block)")
-    held = f.slot("i64", 0)
-    _read(f, f.word("%block", 1), 4, held.address)
+    held, place = f.slot("i64", 0), f.word("%block", 1)
+    _read(f, place, 4, held.address)
     with f.when(f.test("ne", held.get(), 0)):
+        _set_32(f, place, "0")
         f.ret(NO_ANSWER)
     f.ret(0)
     return f.text()
@@ -298,12 +306,22 @@ def _loop() -> str:
         _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {body}, i64 {body_rows})"))
         moves.advance()
         count.set(f.emit(f"add i64 {count.get()}, 1"))
-    number = f.emit(f"trunc i64 {count.get()} to i32")
-    stream = f.pointer("%state", STREAM)
-    call = (
-        f"call i32 {f.pointer('%state', SET_32)}(i64 {f.word(w, COUNT)}, i32 {number}, i64 1, ptr {stream})"
-    )
-    _checked(f, f.emit(call), DRIVER)
+    _set_32(f, f.word(w, COUNT), f.emit(f"trunc i64 {count.get()} to i32"))
+    f.ret(0)
+    return f.text()
+
+
+def _branch() -> str:
+    """Walks the first table where the byte on the device is not 0, else the second."""
+    f = Function("i64 @graphad_cuda_branch(ptr %state, ptr %block)")
+    w = f.at("%block", LOOP_HEAD)
+    Moves(f, w, "1").begin()
+    held = f.slot("i8", 0)
+    _read(f, f.word(w, ANSWER), 1, held.address)
+    holds = f.test("ne", held.get(), 0, "i8")
+    found = f.choose(holds, "ptr", f.pointer(w, BODY), f.pointer(w, TEST))
+    rows = f.choose(holds, "i64", f.word(w, BODY_ROWS), f.word(w, TEST_ROWS))
+    _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {found}, i64 {rows})"))
     f.ret(0)
     return f.text()
 
@@ -333,6 +351,7 @@ SYMBOLS = (
     "graphad_cuda_call",
     "graphad_cuda_answer",
     "graphad_cuda_loop",
+    "graphad_cuda_branch",
     "graphad_cuda_stream",
     "graphad_cuda_replay",
 )
@@ -352,6 +371,7 @@ def text() -> str:
             _call(),
             _answer(),
             _loop(),
+            _branch(),
             _run(),
         ]
     )

@@ -19,7 +19,7 @@ from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.escapes import Deciding
 from graphad.core.levels import trace_in_progress
-from graphad.core.shapes import TensorShape, are_compatible, as_dims, format_dims
+from graphad.core.shapes import TensorShape, are_compatible, as_dims, common_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -118,11 +118,12 @@ def repeat(
     shape_invariants: Any,
     maximum: TensorLike | None,
     names: Sequence[str],
+    may_change: bool = False,
 ) -> Any:
-    """`while_loop` with a name for each loop variable, for messages."""
+    """`while_loop` with a name for each loop variable, for messages; shapes `may_change` from step to step unasked."""
     while True:
         try:
-            return _repeated(test, body, loop_vars, shape_invariants, maximum, names)
+            return _repeated(test, body, loop_vars, shape_invariants, maximum, names, may_change)
         except Again as again:  # a step determined the shapes of an array's elements, or gave a sparse tensor other sizes
             if again.owner is not loop_vars:
                 raise
@@ -136,6 +137,7 @@ def _repeated(
     shape_invariants: Sequence[TensorShape] | None,
     maximum: TensorLike | None,
     names: Sequence[str],
+    may_change: bool,
 ) -> Any:
     limit = None if maximum is None else step_limit(maximum)
     apart = trace_in_progress() is not None or not (limit is None or limit.has_value)
@@ -143,7 +145,7 @@ def _repeated(
     values = nest.tensors(lift_own)
     labels = _labels(loop_vars, names, apart)
     if apart:
-        return _traced(test, body, loop_vars, nest, values, shape_invariants, limit, labels)
+        return _traced(test, body, loop_vars, nest, values, shape_invariants, limit, labels, may_change)
     left = None if limit is None else int(limit)
     values = told_apart(values)
     while left is None or left > 0:
@@ -154,7 +156,7 @@ def _repeated(
             present = nest.build(values)
             nest = Nest(present)
             values, labels = nest.tensors(), _labels(present, names, True)
-            return _traced(test, body, present, nest, values, shape_invariants, limit, labels)
+            return _traced(test, body, present, nest, values, shape_invariants, limit, labels, may_change)
         if not holds.data:
             break
         values = told_apart(_next(nest, values, body(*nest.build(values)), labels))
@@ -171,6 +173,7 @@ def _traced(
     shape_invariants: Sequence[TensorShape] | None,
     limit: Tensor | None,
     labels: Sequence[str],
+    may_change: bool,
 ) -> Any:
     values, specs = _carried(loop_vars, values, shape_invariants)
     rows: dict[int, Row] = {}
@@ -190,8 +193,13 @@ def _traced(
         return [*after, *[row.value for row in rows.values()]]
 
     with Deciding(), supposing(loop_vars, loop_vars):
-        test_part = Part("while_loop", run_test, specs, "test")
-        body_part = Part("while_loop", run_body, specs, "body")
+        while True:
+            test_part = Part("while_loop", run_test, specs, "test")
+            body_part = Part("while_loop", run_body, specs, "body")
+            wider = _common(specs, body_part.graph.output_specs) if may_change else specs
+            if wider == specs:
+                break
+            specs = wider
         check_carry(specs, body_part.graph.output_specs, labels)
     stacked = collected(test_part, body_part, rows, values, ())
     kept = [k for k in range(len(values)) if k not in stacked]
@@ -238,6 +246,14 @@ def bind_loop(
     op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
     limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
     return bind(op, limit, *carry, *outer, *xs)
+
+
+def _common(specs: Sequence[TensorSpec], after: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """Specs of what is of either kind."""
+    return [
+        a if a.describes(b.dims) else a.with_dims(common_dims(a.dims, b.dims))
+        for a, b in zip(specs, after, strict=False)
+    ]
 
 
 def check_carry(specs: Sequence[TensorSpec], after: Sequence[TensorSpec], labels: Sequence[str]) -> None:

@@ -44,6 +44,7 @@ TruncateMod = elementwise(
     "truncatemod",
     _remainder,
     vjp=_remainder_vjp,
+    scalar="fmod",
     kinds=REAL,
     refuses="zero",
     takes_symbols=False,

@@ -160,8 +160,14 @@ def test_special_pairs_follow_c99(name, dtype):
 
 def c99(name: str, x: float, y: float) -> float:
     """Python's functions, which follow C99 but raise where it gives infinity or NaN."""
+    if name == "mod":
+        rest = c99("fmod", x, y)
+        return rest + y if rest and (rest < 0) != (y < 0) else rest
     if name != "pow":
-        return {"atan2": math.atan2, "hypot": math.hypot}[name](x, y)
+        try:
+            return {"atan2": math.atan2, "hypot": math.hypot, "fmod": math.fmod}[name](x, y)
+        except ValueError:
+            return NAN
     try:
         return math.pow(x, y)
     except OverflowError:
@@ -270,11 +276,13 @@ def test_the_loop_is_packed_and_calls_no_library(name, dtype, cpu, width, regist
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_module_defines_one_inlined_function_with_no_relaxed_arithmetic(name, dtype):
-    """The functions of angles have one more for large arguments, and its forms for several lanes, which are called."""
+    """Those with arguments that are rare have one more for these, and its forms for several lanes, which are called."""
     text = function_ir(name, dtype)
+    helper = symbol({"mod": "fmod"}.get(name, name), dtype)
     defined = re.findall(r"^define weak_odr .* @(\w+)\(.* (alwaysinline|noinline) ", text, re.MULTILINE)
-    far = [f"{symbol(name, dtype)}_far{n}" for n in ("", 2, 4, 8, 16)] if (name, dtype) in ANGLES else []
-    assert defined == [(symbol(name, dtype), "alwaysinline"), *((helper, "noinline") for helper in far)]
+    has_rare = (name, dtype) in ANGLES or name in ("fmod", "mod")
+    far = [f"{helper}_far{n}" for n in ("", 2, 4, 8, 16)] if has_rare else []
+    assert defined == [(symbol(name, dtype), "alwaysinline"), *((other, "noinline") for other in far)]
     assert len(re.findall("^define", text, re.MULTILINE)) == len(defined)
     declared = set(re.findall(r"^declare \S+ @llvm\.(\w+)\.", text, re.MULTILINE))
     assert declared <= {
@@ -283,7 +291,7 @@ def test_module_defines_one_inlined_function_with_no_relaxed_arithmetic(name, dt
         "copysign",
         "rint",
         "sqrt",
-        *(["fshl", "ctlz", "vector"] if far else []),
+        *(["fshl", "ctlz", "trunc", "vector"] if far else []),
     }
     assert not re.search(r"\b(fast|contract|reassoc|nnan|ninf|nsz|arcp|afn)\b", text)
 

@@ -1,19 +1,17 @@
 """sin, cos and tan of arguments beyond the plain reduction's reach, at almost no cost to all others.
 
 m 2**e times 2/pi modulo 4 takes 192 bits of 2/pi, from a place that e gives, and one product of integers (Payne, Hanek 1983):
-scalar code in a function of its own.  Its call names forms for several lanes, so that the loop around it is vectorised
-all the same; each form asks once whether any lane is large and does nothing if none is.
+scalar code for arguments that are rare.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
-from graphad.compiler.cpu.vectormath.text import F64, Block, Format, Value, fma, select
+from graphad.compiler.cpu.vectormath import rare
+from graphad.compiler.cpu.vectormath.text import F64, Block, Format, Value, fma, literal, select
 
 REACH = 2.0**47
-LANES = (2, 4, 8, 16)  # whatever the loop vectoriser may choose
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 TWO_OVER_PI = (  # 64 zeros, then the first 1216 bits
     0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041, 0xFE5163ABDEBBC561,
@@ -32,45 +30,41 @@ def everywhere(
     """finish(form, x, *reduction), by `reduce` up to `REACH` and by the function for large arguments beyond."""
     symbol = f"graphad_{name}_{form.key}_far"
     # first of all: nothing but x then has to survive the call where it is not inlined
-    far = x.block.emit(f"call {form.real} @{symbol}({form.real} {x.name}) {_variants(symbol)}", form.real)
+    far = rare.call(symbol, form, x)
     _define(x.block, symbol, form, finish)
     return select(abs(x) > REACH, far, finish(form, x, *reduce(form, x)))
 
 
-def _variants(symbol: str) -> str:
-    mappings = ",".join(f"_ZGV_LLVM_N{n}v_{symbol}({symbol}{n})" for n in LANES)
-    return f'"vector-function-abi-variant"="{mappings}"'
-
-
 def _define(block: Block, symbol: str, form: Format, finish: Finish) -> None:
-    """The scalar function, its forms for several lanes, the table; and the list that keeps the forms until they are
-    called: they are named in an attribute only, and must not change their calling convention before that."""
-    forms = ", ".join(f"ptr @{symbol}{n}" for n in LANES)
+    """The function of large arguments and the table that it reads."""
     words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI)
+    table = f"@{symbol}_bits = private unnamed_addr constant [{len(TWO_OVER_PI)} x i64] [{words}]"
+    block.definitions.append(table)
     body = Block()
     x = Value(body, "%x", form.real)
     result = finish(form, x, *_reduce(symbol, form, x))
     block.declared |= body.declared
-    for n in LANES:
-        vector, suffix = f"<{n} x {form.real}>", f"v{n}{form.key}"
+
+    def test(vector: str, n: int) -> list[str]:
+        suffix = f"v{n}{form.key}"
         block.declared[suffix] = f"declare {vector} @llvm.fabs.{suffix}({vector})"
-        block.declared[f"or{n}"] = f"declare i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1>)"
-    block.definitions += [
-        f"@{symbol}_bits = private unnamed_addr constant [{len(TWO_OVER_PI)} x i64] [{words}]",
-        f'@llvm.compiler.used = appending global [{len(LANES)} x ptr] [{forms}], section "llvm.metadata"',
-        _scalar(symbol, form, body, result),
-        *(_lanes(symbol, form, n) for n in LANES),
-    ]
+        reach = ", ".join([f"{form.real} {literal(REACH)}"] * n)
+        return [
+            f"  %size = call {vector} @llvm.fabs.{suffix}({vector} %x)",
+            f"  %rare = fcmp ogt {vector} %size, <{reach}>",
+        ]
+
+    rare.define(block, symbol, form, "x", _scalar(symbol, form, body, result), test)
 
 
 def _scalar(symbol: str, form: Format, body: Block, result: Value) -> str:
     """The function of one large argument; any other comes back as it is, for it is not used."""
     return "\n".join(
         [
-            f"define weak_odr {form.real} @{symbol}({form.real} %x) noinline nounwind willreturn memory(none) {{",
+            rare.heading(symbol, form.real, "x"),
             "entry:",
             f"  %size = call {form.real} @llvm.fabs.{form.key}({form.real} %x)",
-            f"  %far = fcmp ogt {form.real} %size, {_literal(REACH)}",
+            f"  %far = fcmp ogt {form.real} %size, {literal(REACH)}",
             "  br i1 %far, label %large, label %done",
             "large:",
             *body.lines,
@@ -81,35 +75,6 @@ def _scalar(symbol: str, form: Format, body: Block, result: Value) -> str:
             "}",
         ]
     )
-
-
-def _lanes(symbol: str, form: Format, n: int) -> str:
-    """The function of n arguments: lane by lane, if any of them is large."""
-    vector, suffix = f"<{n} x {form.real}>", f"v{n}{form.key}"
-    reach = ", ".join([f"{form.real} {_literal(REACH)}"] * n)
-    return f"""define weak_odr {vector} @{symbol}{n}({vector} %x) noinline nounwind willreturn memory(none) {{
-entry:
-  %size = call {vector} @llvm.fabs.{suffix}({vector} %x)
-  %far = fcmp ogt {vector} %size, <{reach}>
-  %some = call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> %far)
-  br i1 %some, label %lane, label %done
-lane:
-  %i = phi i64 [0, %entry], [%next, %lane]
-  %before = phi {vector} [%x, %entry], [%after, %lane]
-  %argument = extractelement {vector} %x, i64 %i
-  %result = call {form.real} @{symbol}({form.real} %argument)
-  %after = insertelement {vector} %before, {form.real} %result, i64 %i
-  %next = add nuw nsw i64 %i, 1
-  %more = icmp ult i64 %next, {n}
-  br i1 %more, label %lane, label %done
-done:
-  %all = phi {vector} [%x, %entry], [%after, %lane]
-  ret {vector} %all
-}}"""
-
-
-def _literal(value: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def _reduce(symbol: str, form: Format, x: Value) -> Reduction:

@@ -12,6 +12,7 @@ from graphad.compiler.cpu.vectormath import (
     exponential,
     logarithm,
     power,
+    remainders,
     trigonometric,
 )
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
@@ -46,6 +47,8 @@ _RECIPES: dict[str, Callable[..., Value]] = {
     "cbrt": power.cbrt,
     "hypot": power.hypot,
     "pow": power.pow,
+    "fmod": remainders.fmod,
+    "mod": remainders.mod,
 }
 
 
@@ -59,7 +62,7 @@ def function_ir(name: str, dtype_name: str) -> str:
     """An LLVM IR module with one `weak_odr alwaysinline` function, and what it calls itself.
 
     Args:
-      name: A key of `SUPPORTED`; atan2 and pow take two operands, the others one.
+      name: A key of `SUPPORTED`; `ARITY` says how many operands it takes.
       dtype_name: "float32" or "float64".
     Returns: The module's text, without target triple or data layout.
     Raises: KeyError: the function or dtype is not in `SUPPORTED`.

@@ -53,6 +53,12 @@ def to_single(value: float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def literal(number: float) -> str:
+    """A float as the bits of a double, which is how IR spells both formats."""
+    (bits,) = struct.unpack("<Q", struct.pack("<d", number))
+    return f"0x{bits:016X}"
+
+
 class Block:
     """The lines of one function body."""
 
@@ -73,12 +79,10 @@ class Block:
         return self.emit(f"call {kind} {symbol}({', '.join(f'{kind} {x.name}' for x in operands)})", kind)
 
     def constant(self, value: Number, kind: str) -> Value:
-        """A literal; floats print as the bits of a double, which is how IR spells both formats."""
+        """A literal."""
         if kind in ("i32", "i64", "i128"):
             return Value(self, str(int(value)), kind)
-        number = to_single(value) if kind == "float" else float(value)
-        (bits,) = struct.unpack("<Q", struct.pack("<d", number))
-        return Value(self, f"0x{bits:016X}", kind)
+        return Value(self, literal(to_single(value) if kind == "float" else float(value)), kind)
 
 
 class Value:
@@ -217,6 +221,11 @@ def sqrt(x: Value) -> Value:
 def rint(x: Value) -> Value:
     """Nearest integer, ties to even."""
     return x.block.call("rint", x.kind, [x])
+
+
+def trunc(x: Value) -> Value:
+    """The integer next to it towards 0."""
+    return x.block.call("trunc", x.kind, [x])
 
 
 def horner(x: Value, coefficients: Sequence[float]) -> Value:
