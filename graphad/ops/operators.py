@@ -255,10 +255,9 @@ def _equality(op: Op, mismatch: bool) -> Usual:
             return mismatch
         try:
             if flags.numpy_promotion:
+                promotion = importlib.import_module("graphad.ops.numpy.promotion")
                 x, y = _value(self), _value(other)
-                by_numpy = _by_numpy()
-                dtype = by_numpy.result_type(x, y)
-                x, y = by_numpy.astype(x, dtype), by_numpy.astype(y, dtype)
+                x, y = promotion.promoted(promotion.by_value(x, y), promotion.by_value(y, x))
             else:
                 x, y = lift_pair(op.name, _value(self), _value(other))
         except ArgumentTypeError:
