@@ -197,7 +197,7 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
                 found = arrays.of_dtype(y.reshape(-1)[others], np.float64)
                 bessel_zeros.at_zeros(name, wide, found, is_wide)
                 size = np.abs(wide) if name[0] == "j" else wide
-                parts = [(size >= border, ending)]
+                parts: list[tuple[Any, Callable[[Any], Any]]] = [(size >= border, ending)]
                 if tiny is not None:
                     parts.append((_is_tiny(size), tiny))
                 y.reshape(-1)[others] = series.by_part(wide, parts, found)
