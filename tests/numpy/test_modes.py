@@ -153,8 +153,8 @@ def test_equality_takes_lists_and_numbers_out_of_range(mode: Callable[..., None]
     mode()
     x = tf.constant([1, 2, 44], tf.int8)
     np.testing.assert_array_equal(x == [1, 2, 3], [True, True, False])
-    np.testing.assert_array_equal([1, 2, 3] != x, [False, False, True])  # noqa: SIM300 - the other way round
+    np.testing.assert_array_equal(x != [1, 2, 3], [False, False, True])
     np.testing.assert_array_equal(x == (1.0, 2.5, 44), [True, False, True])
     np.testing.assert_array_equal(x == 300, [False] * 3)  # 44 and 256
     np.testing.assert_array_equal(tf.constant([255], tf.uint8) != -1, [True])
-    assert not x == [1, 2] and not x == "a"  # noqa: SIM201 - `==` is what is asked
+    assert (x != [1, 2]) and x != "a"
