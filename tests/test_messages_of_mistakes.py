@@ -17,6 +17,10 @@ def traced(f, *specs):
     tf.function(f).get_concrete_function(*specs)
 
 
+def unconverted(f, *specs):
+    tf.function(f, autograph=False).get_concrete_function(*specs)
+
+
 def the_larger(x):
     return max(x, 1.0)
 
@@ -39,6 +43,22 @@ def some(x):
 
 def truth(x):
     return bool(x)
+
+
+def positive_of_pairs(x):
+    return [part for name, part in [("in", x)] if part > 0]
+
+
+def positive(x):
+    if x > 0:  # only in training
+        raise ValueError("x is in no range")
+
+
+def larger_in_lines(x):
+    return max(
+        x,
+        1.0,
+    )
 
 
 def gradient_of(function, results):
@@ -89,6 +109,9 @@ MISTAKES = {
     "in": (lambda: traced(member, VECTOR), TypeError, r"as `in` asks for here; use tf.reduce_any\(x == y\)"),
     "any": (lambda: traced(some, VECTOR), TypeError, r"as `any\(\)` asks for here; use tf.reduce_any"),
     "bool": (lambda: traced(truth, SCALAR), TypeError, r"as `bool\(\)` asks for here; use tf.cast"),
+    "pairs": (lambda: unconverted(positive_of_pairs, SCALAR), TypeError, r"is not allowed; use `cond`"),
+    "comment": (lambda: unconverted(positive, SCALAR), TypeError, r"is not allowed; use `cond`"),
+    "lines": (lambda: traced(larger_in_lines, SCALAR), TypeError, r"as `max\(\)` asks for here"),
     "format": (
         lambda: traced(lambda x: f"{x:.2f}", SCALAR),
         TypeError,

@@ -219,17 +219,18 @@ def note_traced_line(error: Exception, line: str | None) -> None:
 unconverted: weakref.WeakKeyDictionary[CodeType, str] = weakref.WeakKeyDictionary()
 
 
-# What a line has, how it is called in the message, and the cure.
-_ASKING = (
-    (r"^\s*assert\b", "`assert`", "use tf.debugging.assert_equal, assert_less and their like"),
-    (r"(?<![\w.])max\(", "`max()`", "use tf.maximum of two tensors, or tf.reduce_max of one"),
-    (r"(?<![\w.])min\(", "`min()`", "use tf.minimum of two tensors, or tf.reduce_min of one"),
-    (r"(?<![\w.])any\(", "`any()`", "use tf.reduce_any"),
-    (r"(?<![\w.])all\(", "`all()`", "use tf.reduce_all"),
-    (r"(?<![\w.])bool\(", "`bool()`", "use tf.cast(x, tf.bool), or the tensor itself as a condition"),
-    (r"(?<![\w.])(?:sorted|filter)\(", "`sorted()` or `filter()`", "use tf.sort or tf.boolean_mask"),
-    (r"(?<!for )\b\w[\w.\]\)]* (?:not )?in\b", "`in`", "use tf.reduce_any(x == y)"),
-)
+# The builtins that ask a tensor for its truth value, how the message calls them, and the cure.
+_ASKING = {
+    "max": ("`max()`", "use tf.maximum of two tensors, or tf.reduce_max of one"),
+    "min": ("`min()`", "use tf.minimum of two tensors, or tf.reduce_min of one"),
+    "any": ("`any()`", "use tf.reduce_any"),
+    "all": ("`all()`", "use tf.reduce_all"),
+    "bool": ("`bool()`", "use tf.cast(x, tf.bool), or the tensor itself as a condition"),
+    "sorted": ("`sorted()`", "use tf.sort"),
+    "filter": ("`filter()`", "use tf.boolean_mask"),
+}
+_ASSERT = "`assert`", "use tf.debugging.assert_equal, assert_less and their like"
+_IN = "`in`", "use tf.reduce_any(x == y)"
 _ASKED = (
     "; use `cond`, `while_loop` or `where`, `tf.reduce_any` and `tf.reduce_all` in place of `any` and `all`, and "
     "`tf.debugging.assert_*` in place of `assert`. Functions traced with autograph=True have their `if`, `while`, `and`, `or` "
@@ -238,19 +239,40 @@ _ASKED = (
 
 
 def truth_asked() -> str:
-    """How a message goes on that a symbolic tensor has no truth value: what the user's line did, if it tells, and the cure."""
-    import linecache  # for errors alone
+    """How a message goes on that a symbolic tensor has no truth value: what the user's code did, if it tells, and the cure."""
+    import ast  # for errors alone
     import re
 
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_own(frame.f_code.co_filename):
         frame = frame.f_back
-    line = "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-    found = [(shown, cure) for pattern, shown, cure in _ASKING if re.search(pattern, line)]
-    if not found or (len(found) > 1 and not line.lstrip().startswith("assert ")):
-        return _ASKED
-    shown, cure = found[0]
-    return f", as {shown} asks for here; {cure}."
+    before, text = ("", "") if frame is None else _running(frame)
+    found = _ASSERT if re.search(r"\bassert[\s(]*$", before) else None
+    try:
+        tree = ast.parse(f"({text})", mode="eval").body
+    except SyntaxError:
+        tree = None
+    if found is None and isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+        found = _ASKING.get(tree.func.id)
+    elif found is None and isinstance(tree, ast.Compare) and isinstance(tree.ops[-1], ast.In | ast.NotIn):
+        found = _IN
+    return _ASKED if found is None else f", as {found[0]} asks for here; {found[1]}."
+
+
+def _running(frame: FrameType) -> tuple[str, str]:
+    """What stands in the line before the expression that a frame evaluates, and the expression; nothing where Python runs without
+    their places.
+    """
+    import itertools
+    import linecache
+
+    code = frame.f_code
+    first, last, start, end = next(itertools.islice(code.co_positions(), frame.f_lasti // 2, None))
+    if first is None or last is None or start is None or end is None:
+        return "", ""
+    lines = [linecache.getline(code.co_filename, i).encode() for i in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    return lines[0][:start].decode(), b"".join(lines)[start:].decode()
 
 
 def why_unconverted() -> str:

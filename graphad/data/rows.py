@@ -159,16 +159,16 @@ def each(function: Callable[..., Any], rows: Rows) -> Rows:
 def batched(rows: Rows, size: Number, drop: bool) -> Rows:
     """Batches of `size` consecutive elements; the last one may be smaller, or is dropped."""
     whole = known_value(rows.count)
-    is_even = drop or (isinstance(size, int) and whole is not None and int(whole) % size == 0)
+    is_even = isinstance(size, int) and (drop or (whole is not None and int(whole) % size == 0))
     if not isinstance(size, int):
         require(size > 0, "batch: batch_size is \x00; it must be positive.", [size])
         size = maximum(size, 1)
     count = rows.count // size if drop else -(-rows.count // size)
-    columns = lift(np.arange(size), int64) if isinstance(size, int) else numbers(size)
+    columns = lift(np.arange(size), int64) if is_even else None
 
     def at(i: Tensor) -> Any:
         first = i * size
-        places = first + columns if is_even else numbers(first, minimum(first + size, rows.count))
+        places = numbers(first, minimum(first + size, rows.count)) if columns is None else first + columns
         return rows.many(places)
 
     def many(i: Tensor) -> Any:
@@ -208,7 +208,7 @@ def sharded(rows: Rows, step: Number, start: Number) -> Rows:
         require(
             fits, "shard: index is \x00; 0 <= index < num_shards, which is \x00.", [lift(start), lift(step)]
         )
-        step = maximum(step, 1)
+        step = maximum(lift(step, int64), 1)
     return rows.renumbered(maximum(-((start - rows.count) // step), 0), lambda i: i * step + start)
 
 

@@ -17,6 +17,8 @@ STEPS = {
     "batches of slices": lambda rows, n: rows.skip(1).batch(abs(n) + 2).take(n),
     "repeat": lambda rows, n: rows.repeat(abs(n)),
     "shard": lambda rows, n: rows.shard(abs(n) + 2, abs(n)),
+    "shard of some": lambda rows, n: rows.shard(abs(n) + 2, 1),
+    "shard whose index is computed": lambda rows, n: rows.shard(10, abs(n)),
     "enumerate": lambda rows, n: rows.enumerate(n).map(lambda i, x: i * x),
     "map behind take": lambda rows, n: rows.take(n).map(lambda x: x * x),
     "side by side": lambda rows, n: Dataset.zip((rows, Dataset.range(n))).map(lambda x, y: x - y),
@@ -47,6 +49,15 @@ def test_a_number_that_the_function_computes_counts_as_one_of_python(name, dtype
             total = (total * 31 + int(x.numpy().sum()) * (1 + x.numpy().size)) % 1000003
             seen += 1
         assert [int(y) for y in walk(n)] == [total, seen], n
+
+
+def test_a_batch_that_is_larger_than_the_memory_and_not_full_is_dropped():
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int64)])
+    def count(n):
+        batches = Dataset.range(6).batch(n, drop_remainder=True)
+        return batches.reduce(tf.constant(0, tf.int64), lambda total, x: total + tf.reduce_sum(x))
+
+    assert [int(count(n)) for n in (2**50, 4)] == [0, 6]
 
 
 def test_a_saved_function_holds_a_range_that_it_computes(tmp_path):
