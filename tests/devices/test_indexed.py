@@ -58,6 +58,13 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         [ROWS, IDS],
     ),
     "sums of sorted segments": (lambda x, i: tf.math.segment_sum(x, tf.sort(i)), [ROWS, IDS]),
+    "products of segments, of which there are fewer than rows, or more": (
+        lambda x, i: [
+            tf.math.unsorted_segment_prod(x, i % 5, 6),
+            tf.math.unsorted_segment_prod(tf.cast(x[:4] * 4, tf.int32), i[:4], 6),
+        ],
+        [ROWS, IDS],
+    ),
     "largest of segments": (lambda x, i: tf.math.unsorted_segment_max(x, i, 12), [ROWS, IDS]),
     "sums of integers": (
         lambda x, i: tf.math.unsorted_segment_sum(tf.cast(x * 9, tf.int64), i, 11),

@@ -96,7 +96,8 @@ class Sizes(NamedTuple):
 
 def sizes_of(form: forms.Indexed, dtype: str, shapes: Sequence[Sequence[int]]) -> Sizes:
     indices = shapes[1]
-    table = shapes[0] if form.way not in ("add", "max", "min") else shapes[-1]
+    has_table = form.way == "take" or form.way.startswith("put")
+    table = shapes[0 if has_table else -1]
     lead, axis = form.lead, form.axis % len(table)
     depth, adds = indices[-1] if form.has_coordinates else 1, form.way == "add"
     return Sizes(
@@ -190,8 +191,8 @@ class _Steps(Launches):
             copy = self.backend.copy(dtype.itemsize, shape, steps, steps)
             self.made.append(Part(copy, ((FIRST, 0), (RESULT, 0))))
             return
-        least = 0 if way == "add" else dtype.min if way == "max" else dtype.max
-        value = np.full((), least, dtype.numpy)
+        nothing = {"add": 0, "mul": 1, "max": dtype.min, "min": dtype.max}[way]
+        value = np.full((), nothing, dtype.numpy)
         self.made.append(Part(self.backend.fill(value, shape, steps), ((RESULT, 0),)))
 
     def running(self, form: forms.Running) -> None:
