@@ -34,7 +34,7 @@ def combine_at(ufunc: np.ufunc, target: DeviceArray, key: Any, values: Any = Non
             rows[:-step] = np.where(takes.reshape(-1, 1), ufunc(before, rows[step:]), before)
             step *= 2
         key = found.key(found.starts)
-        totals = rows.picked(found.starts).reshape(-1, *found.row)
+        totals = rows.picked(found.starts).reshape(len(found.starts), *found.row)
         target.put(key, ufunc(target.at(key), totals))
     return True
 
@@ -51,12 +51,12 @@ def combine_by_turns(ufunc: np.ufunc, target: DeviceArray, key: Any, values: Any
         return False
     if found.count:
         at = found.key(found.starts)
-        totals: Any = target.at(at).reshape(len(found.starts), -1)
+        totals: Any = target.at(at).reshape(len(found.starts), math.prod(found.row))
         for turn in range(found.longest):
             now: Any = np.flatnonzero(found.rank == turn)
             place = found.segment.picked(now)
             totals.put(place, ufunc(totals.picked(place), found.rows.picked(now)))
-        target.put(at, totals.reshape(-1, *found.row))
+        target.put(at, totals.reshape(len(found.starts), *found.row))
     return True
 
 
@@ -88,7 +88,7 @@ def put_at(target: DeviceArray, key: Any, values: Any) -> bool:
         return False
     if found.count:
         last = np.flatnonzero(np.concatenate([found.is_first[1:], found.is_first[:1]]))
-        target.put(found.key(last), found.rows.picked(last).reshape(-1, *found.row))
+        target.put(found.key(last), found.rows.picked(last).reshape(len(last), *found.row))
     return True
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.cuda import captures, geometry, launches
+from graphad.compiler.cuda import captures, geometry, launches, walk
 from graphad.core.dtypes import bfloat16
 from tests.devices import fake_driver
 from tests.devices.test_plans import plans_of, there
@@ -58,6 +58,13 @@ CASES: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         [ROWS, IDS],
     ),
     "sums of sorted segments": (lambda x, i: tf.math.segment_sum(x, tf.sort(i)), [ROWS, IDS]),
+    "products of segments, of which there are fewer than rows, or more": (
+        lambda x, i: [
+            tf.math.unsorted_segment_prod(x, i % 5, 6),
+            tf.math.unsorted_segment_prod(tf.cast(x[:4] * 4, tf.int32), i[:4], 6),
+        ],
+        [ROWS, IDS],
+    ),
     "largest of segments": (lambda x, i: tf.math.unsorted_segment_max(x, i, 12), [ROWS, IDS]),
     "sums of integers": (
         lambda x, i: tf.math.unsorted_segment_sum(tf.cast(x * 9, tf.int64), i, 11),
@@ -212,6 +219,27 @@ def test_rounds_of_a_loop_look_up_and_add() -> None:
         agree(f(*given), want)
     (bound,) = plans_of(f.get_concrete_function(*given))
     assert not has_steps_in_python(bound)
+
+
+def test_a_loop_that_goes_on_from_a_position_outside_ends() -> None:
+    """Zeros stand for what is not there, so its test would hold for ever; here for so many rounds."""
+    most = 40 * walk.ROUNDS_UNSEEN
+
+    @tf.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        def goes(i: Any) -> Any:
+            return (tf.gather(x, i) < 1.0) & (i < most)
+
+        return tf.while_loop(goes, lambda i: (i + 1,), (tf.constant(0),))[0]
+
+    x = np.zeros(20, np.float32)
+    x[7] = 1.0
+    for _ in range(2):
+        assert int(f(there(x))) == 7
+        fake_driver.launches.clear()
+        with pytest.raises(tf.errors.OutOfRangeError, match=r"gather: indices = 20 is not in \[0, 20\)"):
+            f(there(0.0 * x))
+        assert len(fake_driver.launches) < most
 
 
 def test_a_training_step_with_an_embedding_and_labels_is_one_plan() -> None:

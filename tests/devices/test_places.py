@@ -19,6 +19,7 @@ KEYS = {
     "two axes": ((3, 4, 2), (RNG.integers(0, 3, (6, 5)), RNG.integers(0, 4, 5)), (6, 5, 2)),
     "one value": ((6, 2), np.array([1, 1, 5, 1]), ()),
     "nothing": ((3, 2), np.zeros(0, np.int64), (0, 2)),
+    "rows without elements": ((3, 0), np.array([1, 1, 2]), (3, 0)),
     "one place alone": ((2,), np.zeros(33, np.int32), (33,)),
 }
 

@@ -8,8 +8,8 @@ are sorted by their places first, which leaves those of a place in their order; 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,20 @@ from graphad.compiler.cuda.launches import (
 )
 from graphad.compiler.cuda.written import JOINS, Written, sum_kind
 from graphad.compiler.source import code_of
-from graphad.core.dtypes import as_dtype
+from graphad.core.dtypes import DType, as_dtype
 from graphad.kernels import forms
 
 if TYPE_CHECKING:
     from graphad.compiler.cuda.backend import Cuda
 
 PAIRS = {"complex64": "f32", "complex128": "f64"}  # which are added up as two numbers
+# What is there where no slice is.
+_NOTHING: dict[str, Callable[[DType], Any]] = {
+    "add": lambda dtype: 0,
+    "mul": lambda dtype: 1,
+    "max": lambda dtype: dtype.min,
+    "min": lambda dtype: dtype.max,
+}
 Form = forms.Indexed | forms.Running | forms.Band | forms.Rising | forms.Rolled | forms.Holds
 
 
@@ -96,7 +103,8 @@ class Sizes(NamedTuple):
 
 def sizes_of(form: forms.Indexed, dtype: str, shapes: Sequence[Sequence[int]]) -> Sizes:
     indices = shapes[1]
-    table = shapes[0] if form.way not in ("add", "max", "min") else shapes[-1]
+    has_table = form.way == "take" or form.way.startswith("put")
+    table = shapes[0 if has_table else -1]
     lead, axis = form.lead, form.axis % len(table)
     depth, adds = indices[-1] if form.has_coordinates else 1, form.way == "add"
     return Sizes(
@@ -190,8 +198,7 @@ class _Steps(Launches):
             copy = self.backend.copy(dtype.itemsize, shape, steps, steps)
             self.made.append(Part(copy, ((FIRST, 0), (RESULT, 0))))
             return
-        least = 0 if way == "add" else dtype.min if way == "max" else dtype.max
-        value = np.full((), least, dtype.numpy)
+        value = np.full((), _NOTHING[way](dtype), dtype.numpy)
         self.made.append(Part(self.backend.fill(value, shape, steps), ((RESULT, 0),)))
 
     def running(self, form: forms.Running) -> None:

@@ -104,6 +104,7 @@ class Instance:
         state[walk.PATCHES] = ctypes.addressof(self._patches)
         state[walk.PATCH_COUNT] = len(patches) // walk.PATCH_WORDS
         state[walk.ADDRESSES] = ctypes.addressof(self._addresses)
+        state[walk.VERDICT] = memory.verdict if image.checks else 0
         self._state, self._place, self._call = state, ctypes.addressof(state), walk.entry()
         self._captures = captures.Captures(image.nodes, state, blocks.loops, blocks.rows, blocks.replay)
 

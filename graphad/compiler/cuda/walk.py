@@ -11,7 +11,7 @@ import ctypes
 import functools
 from typing import Any
 
-from graphad.compiler.assembly import Function
+from graphad.compiler.assembly import Function, Slot
 from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import epilogues, products, routines
 from graphad.compiler.rounds import SMAX, Moves, check_rounds
@@ -32,7 +32,9 @@ from graphad.devices.library import address_of
 DRIVER, BLAS, SOLVERS = 1 << 32, 2 << 32, 3 << 32
 NO_ANSWER = -4  # status: a routine has none for these numbers
 INTERRUPTED = 79  # status: a signal's handler raised; the exception waits in the thread
-ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
+ROUNDS_UNSEEN = (
+    16  # of a loop, between two looks at signals, and at the word that says that there is no answer
+)
 
 # Words of the state.
 (
@@ -60,8 +62,9 @@ ROUNDS_UNSEEN = 16  # of a loop, between two looks at signals
     ADDRESSES,
     ROUNDED,
     SOLVER,
-) = range(24)
-STATE_WORDS = 24
+    VERDICT,
+) = range(25)
+STATE_WORDS = 25
 _DRIVER = {
     LAUNCH: "cuLaunchKernel",
     READ: "cuMemcpyDtoHAsync_v2",
@@ -257,14 +260,19 @@ def _call() -> str:
     return f.text()
 
 
-def _answer() -> str:
-    """Whether the word at an address is 0, which it is then for the next run."""
-    f = Function("i64 @graphad_cuda_answer(ptr %state, ptr %block)")
-    held, place = f.slot("i64", 0), f.word("%block", 1)
+def _look(f: Function, place: str, held: Slot) -> None:
+    """Return a status if the word at an address is not 0, which it is then for the next run."""
+    held.set(0)
     _read(f, place, 4, held.address)
     with f.when(f.test("ne", held.get(), 0)):
         _set_32(f, place, "0")
         f.ret(NO_ANSWER)
+
+
+def _answer() -> str:
+    """Whether the word at an address is 0."""
+    f = Function("i64 @graphad_cuda_answer(ptr %state, ptr %block)")
+    _look(f, f.word("%block", 1), f.slot("i64", 0))
     f.ret(0)
     return f.text()
 
@@ -299,6 +307,11 @@ def _loop() -> str:
             f.do(f"call void {f.pointer('%state', RELEASE)}(i32 {thread})")
             with f.when(f.test("ne", came, 0, "i32")):
                 f.ret(INTERRUPTED)
+            # What stands for an answer that is not there may keep a loop going for ever.
+            verdict = f.word("%state", VERDICT)
+            waits = f.test("ne", f.emit(f"or i64 {answer}, {place}"), 0)
+            with f.when(f.emit(f"and i1 {waits}, {f.test('ne', verdict, 0)}")):
+                _look(f, verdict, held)
         with f.when(f.test("ne", answer, 0)):
             _passed(f, f.emit(f"call i64 @steps(ptr %state, ptr {test}, i64 {test_rows})"))
             _read(f, answer, 1, going.address)

@@ -45,7 +45,7 @@ def kernels() -> list[Written]:
     for code in codes(NUMBERS):
         kinds = {join: (("X", code), ("S", sum_kind(code, join))) for join in JOINS}
         texts = ("segments", "crossing")
-        found += [Written(way, kinds[join], join=join) for way in texts for join in JOINS if join != "mul"]
+        found += [Written(way, kinds[join], join=join) for way in texts for join in JOINS]
         found += [
             Written(way, kinds[join], join=join) for way in ("totals", "running") for join in ("add", "mul")
         ]
