@@ -6,6 +6,8 @@ graphad and under TensorFlow and is its own reproducer. It is grown (`grow.py`) 
 (`derive.py`: values, first and second derivatives, Jacobians) in each mode (`modes.py`), and the results are
 compared within what rounding explains (`compare.py`). Programs with differences are minimised (`shrink.py`).
 
+Programs whose sizes only the run finds have a grower of their own, `sizes.py`, whose calls change these sizes.
+
     python -m tests.fuzz --seconds 60                 # fresh seeds, graphad with itself and with finite differences
     python -m tests.fuzz --seconds 3600 --tensorflow  # in an environment that has TensorFlow: its numbers are the reference
     python -m tests.fuzz --wide --verify --seconds 60 # with Python's control flow and newer ops; every eval checked
