@@ -79,6 +79,36 @@ def test_errors_and_results_are_those_of_eager_code(name: str, jit_compile: bool
                         np.testing.assert_allclose(found, want, rtol=1e-6, strict=True)
 
 
+# of the positive numbers of two vectors, which are one or several
+OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "tensordot": lambda x, y: tf.tensordot(x, y, 1),
+    "tensordot of rows": lambda x, y: tf.tensordot(x[:, None] * [1.0, 2.0], y, [[0], [0]]),
+    "summed over": lambda x, y: tf.einsum("i,i->", x, y),
+    "not summed over": lambda x, y: tf.einsum("i,i->i", x, y),
+    "three": lambda x, y: tf.einsum("i,i,j->j", x, y, x),
+    "further axes": lambda x, y: tf.einsum("...,...j->j", x, y[:, None]),
+    "matrices": lambda x, y: tf.matmul(x[None], y[:, None]),
+}
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_sums_of_products_broadcast_what_eager_code_does(name: str, jit_compile: bool | None) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return OF_TWO[name](tf.boolean_mask(x, x > 0), tf.boolean_mask(y, y > 0))
+
+    compiled = tf.function(f, jit_compile=jit_compile)
+    for n, m in ((4, 4), (1, 4), (4, 1), (1, 1), (4, 3), (4, 0), (0, 0)):
+        given = np.float32([k < n for k in range(5)]), np.float32([k < m for k in range(5)])
+        want = outcome(f, *given)
+        for _ in range(2):
+            found = outcome(compiled, *given)
+            if isinstance(want, type):
+                assert found is want, (n, m)
+            else:
+                np.testing.assert_allclose(found, want, rtol=1e-6, strict=True)
+
+
 def test_rows_times_ones_of_another_length() -> None:
     f = tf.function(lambda x, n: tf.ones([n, 3]) * x, jit_compile=True)
     for x, n in ((ROWS, 2), (ROWS[:0], 2)):
