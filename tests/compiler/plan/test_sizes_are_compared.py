@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.graph import fitted
 
 X = np.arange(5, dtype=np.float32)
 ROWS = np.ones((5, 3), np.float32)
@@ -148,3 +149,21 @@ def test_sizes_that_are_refused_have_the_words_of_eager_code() -> None:
                 g(tf.constant(-1))
             said.append(str(caught.value).split("\n")[0])
         assert said[0] == said[1] == said[2] and "is -1; it must be 0 or more" in said[0]
+
+
+def test_shapes_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of arrays that grow; what joins arrays needs no look, for NumPy compares their sizes."""
+    looked = []
+    monkeypatch.setattr(fitted, "output_specs", lambda op, specs: looked.append(op.name))
+    shapes = tf.TensorShape([]), tf.TensorShape([None])
+
+    @tf.function
+    def f(x: Any) -> Any:
+        def more(i: Any, y: Any) -> Any:
+            return i + 1, tf.concat([tf.cumsum(y), x[:1]], 0)
+
+        return tf.while_loop(lambda i, y: i < 9, more, (0, x), shape_invariants=shapes)[1]
+
+    for _ in range(2):
+        f(tf.constant(X))
+        assert looked == ["cumsum"] * 9
