@@ -84,7 +84,7 @@ class Op(FindsSizes, metaclass=OpType):
       refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
       compiling.
       given: How many of the last inputs give sizes.
-      eval_checks: `eval` checks the sizes that inputs give, so that no other check is needed.
+      eval_checks: `eval` checks sizes that only the run knows, so that no other check is needed.
       live: It holds live objects, so it cannot be saved.
       inlines: It computes what its `graph` computes, and may be replaced by the nodes of the graph.
       hands_on: Its outputs are its inputs from number `n_inputs` on; only the derivative is its own.

@@ -66,7 +66,7 @@ class Concat(Op):
     """Tensors joined along an existing axis; their other sizes are equal."""
 
     name = "concat"
-    takes_spread = carries_masks = True
+    takes_spread = carries_masks = eval_checks = True
     moves = True
     keeps = (False, False)
     axis: Axis
@@ -172,7 +172,7 @@ class Stack(Op):
     """Tensors of one shape joined along a new axis, which counts in the result."""
 
     name = "stack"
-    takes_spread = carries_masks = True
+    takes_spread = carries_masks = eval_checks = True
     moves = True
     keeps = (False, False)
     axis: Axis

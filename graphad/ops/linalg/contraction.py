@@ -30,7 +30,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.memo import Memo
 from graphad.core.op import MIXED, Op, define, output_specs
 from graphad.core.schema import Kind, declare
-from graphad.core.shapes import format_dims, is_definite, ranked
+from graphad.core.shapes import are_numbers, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
@@ -325,6 +325,13 @@ def _pair(
         )
         order = (*wanted, *rest)
         return plan.bind(MUL, _spread(plan, a, la, order), _spread(plan, b, lb, order)), order
+    for label in inner:
+        n, m = a.dims[la.index(label)], sizes[label]
+        if type(n) is int and type(m) is int and n != m:
+            raise InvalidArgumentError(
+                f"einsum: label {label!r} has size {n} in one operand and {m} in another; sizes of labels that are "
+                "summed must be the same."
+            )
     places = {label: k for k, label in enumerate(result)}
     if rows and columns and places.get(rows[0], 0) > places.get(columns[0], 0):
         a, la, b, lb, rows, columns = b, lb, a, la, columns, rows
@@ -387,7 +394,11 @@ class Einsum(Op):
             if any(x.dims is None for x in xs):
                 return TensorSpec.of(None if REST in result else (None,) * len(result), dtype)
             operands, result = _spelled_out(self.equation, operands, result, [len(x.dims or ()) for x in xs])  # type: ignore[assignment]
-        sizes = _check_sizes(operands, [x.dims for x in xs])
+        shapes = [x.dims for x in xs]
+        sizes = _check_sizes(operands, shapes)
+        if all(dims is not None and are_numbers(dims) for dims in shapes):
+            # Labels that are summed have one size: NumPy would broadcast.
+            _planned(xs, operands, result, _free(parse(self.equation)[0], operands))
         return TensorSpec.of(tuple(sizes.get(label) for label in result), dtype)
 
     def eval(self, *xs: Array) -> Array:

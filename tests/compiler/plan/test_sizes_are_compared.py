@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.graph import fitted
 
 X = np.arange(5, dtype=np.float32)
 ROWS = np.ones((5, 3), np.float32)
@@ -79,6 +80,36 @@ def test_errors_and_results_are_those_of_eager_code(name: str, jit_compile: bool
                         np.testing.assert_allclose(found, want, rtol=1e-6, strict=True)
 
 
+# of the positive numbers of two vectors, which are one or several
+OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "tensordot": lambda x, y: tf.tensordot(x, y, 1),
+    "tensordot of rows": lambda x, y: tf.tensordot(x[:, None] * [1.0, 2.0], y, [[0], [0]]),
+    "summed over": lambda x, y: tf.einsum("i,i->", x, y),
+    "not summed over": lambda x, y: tf.einsum("i,i->i", x, y),
+    "three": lambda x, y: tf.einsum("i,i,j->j", x, y, x),
+    "further axes": lambda x, y: tf.einsum("...,...j->j", x, y[:, None]),
+    "matrices": lambda x, y: tf.matmul(x[None], y[:, None]),
+}
+
+
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_sums_of_products_broadcast_what_eager_code_does(name: str, jit_compile: bool | None) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return OF_TWO[name](tf.boolean_mask(x, x > 0), tf.boolean_mask(y, y > 0))
+
+    compiled = tf.function(f, jit_compile=jit_compile)
+    for n, m in ((4, 4), (1, 4), (4, 1), (1, 1), (4, 3), (4, 0), (0, 0)):
+        given = np.float32([k < n for k in range(5)]), np.float32([k < m for k in range(5)])
+        want = outcome(f, *given)
+        for _ in range(2):
+            found = outcome(compiled, *given)
+            if isinstance(want, type):
+                assert found is want, (n, m)
+            else:
+                np.testing.assert_allclose(found, want, rtol=1e-6, strict=True)
+
+
 def test_rows_times_ones_of_another_length() -> None:
     f = tf.function(lambda x, n: tf.ones([n, 3]) * x, jit_compile=True)
     for x, n in ((ROWS, 2), (ROWS[:0], 2)):
@@ -118,3 +149,21 @@ def test_sizes_that_are_refused_have_the_words_of_eager_code() -> None:
                 g(tf.constant(-1))
             said.append(str(caught.value).split("\n")[0])
         assert said[0] == said[1] == said[2] and "is -1; it must be 0 or more" in said[0]
+
+
+def test_shapes_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of arrays that grow; what joins arrays needs no look, for NumPy compares their sizes."""
+    looked = []
+    monkeypatch.setattr(fitted, "output_specs", lambda op, specs: looked.append(op.name))
+    shapes = tf.TensorShape([]), tf.TensorShape([None])
+
+    @tf.function
+    def f(x: Any) -> Any:
+        def more(i: Any, y: Any) -> Any:
+            return i + 1, tf.concat([tf.cumsum(y), x[:1]], 0)
+
+        return tf.while_loop(lambda i, y: i < 9, more, (0, x), shape_invariants=shapes)[1]
+
+    for _ in range(2):
+        f(tf.constant(X))
+        assert looked == ["cumsum"] * 9
