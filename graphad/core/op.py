@@ -104,6 +104,8 @@ class Op(FindsSizes, metaclass=OpType):
       pointwise: Each element of its result depends on one element of each operand, that of its place.
       masks: Its rule has zeros for elements that it did not take.
       carries_masks: Where cotangents of its results are zeros, those of the elements that these were computed from are zeros.
+      tells_taken: Its result tells which elements of a cotangent a `where` took; since only elements that are not finite depend
+      on it, a rule that reads it is linear nevertheless.
       takes_spread: The steps of its rule take a cotangent of ones that all lie in one place as quickly as any other, or quicker.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
@@ -156,6 +158,7 @@ class Op(FindsSizes, metaclass=OpType):
     pointwise: ClassVar[bool] = False
     masks: ClassVar[bool] = False
     carries_masks: ClassVar[bool] = False
+    tells_taken: ClassVar[bool] = False
     takes_symbols: ClassVar[bool | tuple[int, ...]] = True
     spreads: ClassVar[bool] = False
     returns_input: ClassVar[bool] = False
@@ -368,8 +371,10 @@ class Op(FindsSizes, metaclass=OpType):
         itself."""
         return None
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int] | None:
-        """`by_value` for the outputs that are used; None for all inputs."""
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int] | None:
+        """`by_value` for the outputs that are used; None for all inputs; with `but_masks` without what `tells_taken` reads."""
+        if but_masks and self.tells_taken:
+            return ()
         return None if self.by_value is True else self.by_value
 
     def changed(self: P, **attributes: Any) -> P:

@@ -26,7 +26,7 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops.array.broadcast import sum_to_input
 from graphad.ops.array.create import zeros_of
 from graphad.ops.math.arithmetic import add
-from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL
+from graphad.ops.math.compare import IS_FINITE, NOT_EQUAL, TAKEN
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import scalar_like
 
@@ -349,7 +349,7 @@ def _zero_where_zero(context: Context, i: int, y_bar: Tensor, x_bar: Cotangent) 
         elif x_bar.dims != y_bar.dims:
             return x_bar
     # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
-    kept = bind(LOGICAL_OR, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
+    kept = bind(TAKEN, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))
 
 

@@ -35,7 +35,7 @@ from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
 from graphad.graph.walk import acts
-from graphad.ops.array.create import zeros_of
+from graphad.ops.array.create import ones_of, zeros_of
 from graphad.ops.array.ensure import EnsureShape
 from graphad.trace.specialise import specialise
 from graphad.trace.tracer import RETURN, Trace
@@ -48,25 +48,25 @@ _derived = Memo("jvp", 2048)
 
 
 class Derived:
-    """The JVP of one op as a graph: its inputs are the op's inputs, its outputs, the tangents, zeros, and the captures.
+    """The JVP of one op as a graph: its inputs are the op's inputs, its outputs, the tangents, ones, and the captures.
 
     Attributes:
       positions: For each output of the op the output of the graph that is its tangent, or None.
-      zeros: (k, read) for each input that takes zeros with the shape of output k; if `read` is false, any value will do.
+      ones: (k, read) for each input that takes ones with the shape of output k; if `read` is false, any value will do.
     """
 
-    __slots__ = ("captures", "graph", "positions", "zeros")
+    __slots__ = ("captures", "graph", "ones", "positions")
 
     def __init__(
         self,
         graph: Graph,
         positions: list[int | None],
-        zeros: list[tuple[int, bool]],
+        ones: list[tuple[int, bool]],
         captures: list[Tensor],
     ) -> None:
         self.graph = graph
         self.positions = positions
-        self.zeros = zeros
+        self.ones = ones
         self.captures = captures
 
 
@@ -93,13 +93,14 @@ def push(
         outputs = [Dropped(spec.dims, spec.dtype) for spec in output_specs(op, [x.spec for x in inputs])]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
     if any(
-        read and type(outputs[k]) is Dropped and not is_definite(outputs[k].dims) for k, read in derived.zeros
+        read and type(outputs[k]) is Dropped and not is_definite(outputs[k].dims) for k, read in derived.ones
     ):
-        # Only a run gives the shapes of the zeros; its values are not read.
+        # Only a run gives the shapes of the ones; its values are not read.
         outputs = bind_all(op, [zeros_of(x) if type(x) is Dropped else x for x in inputs])
     given = [dot for dot in x_dots if dot is not None]
-    zeros = [zeros_of(outputs[k]) if read else None for k, read in derived.zeros]
-    operands = [*inputs, *outputs, *given, *zeros, *derived.captures]
+    # Upstream gradients of ones: what is 0 in the rule was not taken by a `where`.
+    ones = [ones_of(outputs[k]) if read else None for k, read in derived.ones]
+    operands = [*inputs, *outputs, *given, *ones, *derived.captures]
     # Constants of the graph and what it makes of none are where its operands are.
     away = next((x for x in operands if x is not None and x.away and getattr(x, "has_value", True)), None)
     with nullcontext() if away is None else along(away):
@@ -205,8 +206,8 @@ def _derive_new(
     numbers = [k for k, dummy in enumerate(dummies) if dummy is not None]
     places = iter(range(len(kept)))
     positions = [None if dot is None else next(places) for dot in y_dots]
-    zeros = _upstream(op, graph, numbers, len(operands))
-    return Derived(graph, positions, zeros, list(trace.captures))
+    ones = _upstream(op, graph, numbers, len(operands))
+    return Derived(graph, positions, ones, list(trace.captures))
 
 
 def _has_unknown_parts(graph: Graph) -> bool:
@@ -222,9 +223,9 @@ def _upstream(op: Op, graph: Graph, numbers: Sequence[int], first: int) -> list[
     """
     read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
     found = [(k, i in read) for i, k in enumerate(numbers, first)]
-    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it.
+    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it, nor what a `where` took.
     if any(there for _, there in found):
-        behind = inputs_behind(graph, graph.outputs, by_value=True)
+        behind = inputs_behind(graph, graph.outputs, by_value=True, but_masks=True)
         if not behind.isdisjoint(range(first, first + len(found))):
             raise _nonlinear(op)
     return found

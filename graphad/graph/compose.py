@@ -85,27 +85,30 @@ def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
     return tuple(range(start, start + len(specs))) if op.multiple else start
 
 
-def inputs_behind(graph: Graph, outputs: Iterable[int], by_value: bool = False) -> set[int]:
+def inputs_behind(
+    graph: Graph, outputs: Iterable[int], by_value: bool = False, but_masks: bool = False
+) -> set[int]:
     """The inputs from which any of the values `outputs` is computed; nodes that run even if nothing reads them count as outputs.
 
     Args:
       graph: The graph.
       outputs: The values.
       by_value: Omit inputs of which only the shape is read.
+      but_masks: Then omit those too that only ops read which tell what a `where` took.
     """
     wanted = set(outputs)
     for node in reversed(graph.nodes):
         used = [i in wanted for i in node.outputs]
         if node.op.stays or any(used):
-            read = node.op.values_read(used) if by_value else None
+            read = node.op.values_read(used, but_masks) if by_value else None
             wanted.update(node.inputs if read is None else [node.inputs[k] for k in read])
     return {i for i in wanted if i < len(graph.inputs)}
 
 
-def values_behind(graph: Graph, used: Sequence[bool]) -> list[int]:
-    """The inputs on whose values the used outputs of a graph depend."""
+def values_behind(graph: Graph, used: Sequence[bool], but_masks: bool = False) -> list[int]:
+    """The inputs on whose values the used outputs of a graph depend; `but_masks` as in `inputs_behind`."""
     outputs = [i for i, use in zip(graph.outputs, used, strict=True) if use]
-    return sorted(inputs_behind(graph, outputs, by_value=True))
+    return sorted(inputs_behind(graph, outputs, by_value=True, but_masks=but_masks))
 
 
 def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:

@@ -86,8 +86,8 @@ class Vectorize(Structured):
     def effects(self) -> int:  # type: ignore[override]
         return self.graph.effects
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
-        return values_behind(self.graph, used)
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
+        return values_behind(self.graph, used, but_masks)
 
     @staticmethod
     def same_in_all_rows(graph: Graph, stacked: Sequence[bool]) -> list[int]:

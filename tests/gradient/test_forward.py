@@ -111,6 +111,34 @@ def test_nonlinear_custom_gradients_are_refused_by_name():
         forward(lambda x: tf.reduce_sum(clipped_identity(x)), X, V)
 
 
+def _root_or_line(q):
+    return tf.where(q > 0.15, tf.sqrt(q - 0.15), q)
+
+
+def _of_a_loop(q):
+    return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, tf.where(a > 0.15, a * a, a)), (0, q))[1]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function, lambda f: tf.checkpoint(lambda q: f(q) * q)])
+@pytest.mark.parametrize(
+    "f",
+    [
+        _root_or_line,
+        tf.function(_root_or_line),
+        _of_a_loop,
+        lambda q: tf.maximum(q * [0.2, 0.5, 1.0], 0.05),
+        lambda q: tf.where(q > 0.15, tf.nn.softmax(q) / (q - 0.1), q),
+    ],
+)
+def test_what_a_where_takes_does_not_make_a_recomputed_gradient_nonlinear(f, wrap):
+    x, v = tf.constant([0.1, 0.2, 0.3], tf.float64), tf.constant([1.0, 2.0, 3.0], tf.float64)
+    plain, again = wrap(f), wrap(tf.checkpoint(f))
+    np.testing.assert_allclose(tf.jvp(again, (x,), (v,))[1], tf.jvp(plain, (x,), (v,))[1], rtol=1e-14)
+    slopes = [tf.grad(lambda q, f=f: tf.reduce_sum(f(q) ** 2)) for f in (plain, again)]
+    bends = [tf.jvp(slope, (x,), (v,))[1] for slope in slopes]
+    np.testing.assert_allclose(bends[1], bends[0], rtol=1e-14)
+
+
 def test_primals_and_tangents_must_fit():
     x = tf.constant(X)
     with pytest.raises(ValueError, match="shape"):

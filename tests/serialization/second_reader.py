@@ -355,7 +355,7 @@ FORMULAS: dict[str, Any] = {
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {
     "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal, "greater": np.greater,
-    "greater_equal": np.greater_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
+    "greater_equal": np.greater_equal, "logical_and": np.logical_and, "logical_or": np.logical_or, "taken": np.logical_or,
     "logical_xor": np.logical_xor, "logical_not": np.logical_not, "is_nan": np.isnan, "is_inf": np.isinf,
     "is_finite": np.isfinite,
 }  # fmt: skip

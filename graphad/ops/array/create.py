@@ -249,6 +249,12 @@ def zeros_of(x: Any) -> Tensor:
     return zeros(spec.dims, spec.dtype) if is_definite(spec.dims) else zeros_like(x)
 
 
+def ones_of(x: Any) -> Tensor:
+    """The same of ones."""
+    spec = known_spec(x)
+    return ones(spec.dims, spec.dtype) if is_definite(spec.dims) else ones_like(x)
+
+
 def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Ones with the shape of `input` and, unless another is given, its dtype. The gradient is None.
 

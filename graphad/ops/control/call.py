@@ -53,8 +53,8 @@ class Call(Structured):
     def eval(self, *values: Array) -> tuple[Array, ...]:
         return tuple(run(self.graph, values))
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
-        return values_behind(self.graph, used)
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
+        return values_behind(self.graph, used, but_masks)
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Call:
         """The same call with the residuals that the cotangents of the needed inputs depend on."""

@@ -294,11 +294,11 @@ class Cond(Structured):
             kind == BOTH or (kind != SUM and full) for kind, full in zip(self.kinds, residual, strict=True)
         ]
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
         read = {0}
         for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
             of_graph = [use for use, kind in zip(used, self.kinds, strict=True) if kind != mine]
-            read.update(i + 1 for i in values_behind(graph, of_graph))
+            read.update(i + 1 for i in values_behind(graph, of_graph, but_masks))
         return sorted(read)
 
     # -- derivative --------------------------------------------------------------------------------------------------

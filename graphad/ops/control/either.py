@@ -88,10 +88,10 @@ class Either(Structured):
             return None
         return tuple(ctx.inline(self.other if within([left[0] - right[0]], -1) else self.graph, operands))
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
         read = {0, 1}
         for graph in (self.graph, self.other):
-            read.update(i + 2 for i in values_behind(graph, used))
+            read.update(i + 2 for i in values_behind(graph, used, but_masks))
         return sorted(read)
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:

@@ -250,8 +250,8 @@ class Loop(Structured):
         outputs = [*carry, *self.outputs.count, *[self.outputs.ys[k] for k in ys]]
         return op, [0, *[i + 1 for i in inputs]], outputs
 
-    def values_read(self, used: Sequence[bool]) -> Sequence[int]:
-        kept, read = self._read(used, by_value=True)
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
+        kept, read = self._read(used, True, but_masks)
         return [0, *[i + 1 for i in sorted(kept | read)]]
 
     def leaves_sizes(self, k: int) -> bool:
@@ -265,14 +265,18 @@ class Loop(Structured):
         read = inputs_behind(self.body, [self.body.outputs[k - 1]], by_value=True)
         return None if any(i in self.operands.carries for i in read) else {i + 1 for i in read}
 
-    def _read(self, used: Sequence[bool], by_value: bool = False) -> tuple[set[int], set[int]]:
+    def _read(
+        self, used: Sequence[bool], by_value: bool = False, but_masks: bool = False
+    ) -> tuple[set[int], set[int]]:
         """The carries that the used outputs depend on, and the inputs of body and test that are read for them."""
         carries, results = self.operands.carries, self.body.outputs
         ys = [y for y, use in zip(self.results.ys(results), self.outputs.ys(used), strict=True) if use]
-        tested = set() if self.test is None else inputs_behind(self.test, self.test.outputs, by_value)
+        tested = (
+            set() if self.test is None else inputs_behind(self.test, self.test.outputs, by_value, but_masks)
+        )
         kept = {k for k in carries if used[k]} | {i for i in tested if i in carries}
         while True:
-            read = inputs_behind(self.body, [*[results[k] for k in kept], *ys], by_value)
+            read = inputs_behind(self.body, [*[results[k] for k in kept], *ys], by_value, but_masks)
             more = kept | {i for i in read if i in carries}
             if more == kept:
                 return kept, read | tested

@@ -71,6 +71,15 @@ LogicalAnd = comparison("logical_and", np.logical_and, _constant, BOOLEAN, "and"
 LogicalOr = comparison("logical_or", np.logical_or, _constant, BOOLEAN, "or", doc="x or y.")
 LogicalXor = comparison("logical_xor", np.logical_xor, _constant, BOOLEAN, "xor", doc="x or y, and not both.")
 LogicalNot = comparison("logical_not", np.logical_not, _constant, BOOLEAN, "not", doc="Not x.")
+Taken = comparison(
+    "taken",
+    np.logical_or,
+    _constant,
+    BOOLEAN,
+    "or",
+    doc="x or y: whether an element of a cotangent is kept, where x tells that a `where` took it and y that it is finite.",
+    tells_taken=True,
+)
 IsNan = comparison("is_nan", np.isnan, _constant, INEXACT, "isnan", doc="Whether x is NaN.")
 IsInf = comparison("is_inf", np.isinf, _constant, INEXACT, "isinf", doc="Whether x is inf or -inf.")
 IsFinite = comparison(
@@ -86,7 +95,7 @@ EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = (
     Greater(),
     GreaterEqual(),
 )
-LOGICAL_AND, LOGICAL_OR, IS_FINITE = LogicalAnd(), LogicalOr(), IsFinite()
+LOGICAL_AND, LOGICAL_OR, IS_FINITE, TAKEN = LogicalAnd(), LogicalOr(), IsFinite(), Taken()
 
 _BROADCAST = "operands of one dtype broadcast together. No gradient."
 _REALS = "operands of one real dtype broadcast together. No gradient."

@@ -14,6 +14,7 @@ from graphad.core.convert import lift
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.bitwise import MulHigh
+from graphad.ops.math.compare import TAKEN
 from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
@@ -54,6 +55,10 @@ def _erf(x: Any) -> Any:
 
 def _erfc(x: Any) -> Any:
     return np.vectorize(math.erfc)(x)
+
+
+def taken(x: Any, y: Any) -> Any:
+    return bind(TAKEN, x, y)
 
 
 def mul_high(x: Any, y: Any) -> Any:
@@ -405,6 +410,7 @@ CASES += [
         (m.logical_and, np.logical_and),
         (m.logical_or, np.logical_or),
         (m.logical_xor, np.logical_xor),
+        (taken, np.logical_or),
     ]
 ]
 CASES += [
