@@ -164,7 +164,7 @@ def batched(rows: Rows, size: Number, drop: bool) -> Rows:
         require(size > 0, "batch: batch_size is \x00; it must be positive.", [size])
         size = maximum(size, 1)
     count = rows.count // size if drop else -(-rows.count // size)
-    columns = lift(np.arange(size), int64) if is_even else None
+    columns = lift(np.arange(size), int64) if is_even and isinstance(size, int) else None
 
     def at(i: Tensor) -> Any:
         first = i * size
