@@ -430,7 +430,8 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     if isinstance(axis, Tensor):
         if axis.known is None:
             raise SymbolicValueError(
-                f"{op}: axis is a tensor whose value is not known while tracing; give integers."
+                f"{op}: axis is a tensor whose value is not known while tracing; give integers: an argument of the function that "
+                "is a Python number, for each of which it is traced, or one of several calls by `switch_case`."
             )
         axis = axis.known
     if isinstance(axis, np.ndarray | np.generic):
