@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST = 64  # elements; a longer vector does not hold sizes
+_ROUNDED = int(np.float32(UNKNOWN))  # what UNKNOWN is behind a cast to float32
 
 
 def learn(
@@ -70,9 +71,17 @@ def learn(
             outputs = in_tuple(op, op.eval(*values))
     except (GraphadError, *RAW_ERRORS):
         return  # the node stays, and raises the same when it runs
+    has_unknown = any(np.any(value == UNKNOWN) for value in values)
     for k, (y, spec) in enumerate(zip(outputs, specs, strict=True)):
-        if getattr(y, "dtype", None) == spec.dtype.numpy:
-            note(builder, start + k, y)
+        if getattr(y, "dtype", None) != spec.dtype.numpy or (has_unknown and not _holds_unknown(y.dtype)):
+            continue  # as a bool or an unsigned integer UNKNOWN is a number like others
+        if has_unknown and y.dtype.kind == "i":
+            y = np.where(y == _ROUNDED, y.dtype.type(UNKNOWN), y)
+        note(builder, start + k, y)
+
+
+def _holds_unknown(dtype: np.dtype) -> bool:
+    return dtype.kind in "if" and dtype.itemsize >= 4
 
 
 def _has_many(spec: TensorSpec) -> bool:

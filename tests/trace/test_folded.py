@@ -227,6 +227,20 @@ def test_what_is_chosen_by_comparing_known_numbers_is_known() -> None:
     assert seen == {"moved": [3, 1, 2], "axes": [2, 3], "given": None}
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "uint64", "float32", "float64", "int64"])
+def test_a_size_that_only_the_run_knows_stays_unknown_as_another_dtype(dtype: str) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def f(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        sizes = tf.cast(tf.shape(x), dtype)
+        few = sizes[0] if dtype == "bool" else tf.minimum(sizes[0], 5)
+        return tf.zeros(tf.cast(sizes, "int32")), tf.zeros([tf.cast(few, "int32") + 1])
+
+    for rows in (0, 1, 4):
+        as_it_is = min(rows, 1) if dtype == "bool" else rows
+        made, more = f(tf.ones([rows, 3]))
+        assert made.shape == (as_it_is, 1 if dtype == "bool" else 3) and more.shape == (as_it_is + 1,)
+
+
 def test_the_axes_along_which_gradients_of_known_shapes_are_summed_are_known() -> None:
     @tf.function
     def f(x: Any, y: Any) -> Any:
