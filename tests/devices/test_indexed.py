@@ -174,6 +174,12 @@ WRONG: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
     "gather_nd": (lambda x, i: tf.gather_nd(x, i[:, None]) * 2.0, [0, 10], [3, 11], "gather_nd"),
     "an index": (lambda x, i: x[i[1]] * 2.0, [0, 10], [0, 11], "getitem"),
     "a slice": (lambda x, i: tf.slice(x, [i[1], 0], [2, 2]) * 2.0, [0, 9], [0, 10], "slice"),
+    "a check of its last element": (
+        lambda x, i: (tf.debugging.assert_less(i, 5), x * 2.0)[1],
+        [0, 4],
+        [0, 5],
+        "did not hold",
+    ),
     "segments that fall": (lambda x, i: tf.math.segment_sum(x[:2], i), [0, 1], [1, 0], "segment"),
 }
 
