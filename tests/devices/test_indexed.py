@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.compiler.cuda import captures, geometry, launches, walk
-from graphad.core.dtypes import bfloat16
+from graphad.compiler.cuda import build, captures, geometry, launches, ordered, walk
+from graphad.compiler.cuda.backend import backend_of
+from graphad.compiler.cuda.written import Written
+from graphad.core.dtypes import bfloat16, int64
+from graphad.kernels import forms
 from tests.devices import fake_driver
 from tests.devices.test_plans import plans_of, there
 
@@ -171,6 +174,12 @@ WRONG: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
     "gather_nd": (lambda x, i: tf.gather_nd(x, i[:, None]) * 2.0, [0, 10], [3, 11], "gather_nd"),
     "an index": (lambda x, i: x[i[1]] * 2.0, [0, 10], [0, 11], "getitem"),
     "a slice": (lambda x, i: tf.slice(x, [i[1], 0], [2, 2]) * 2.0, [0, 9], [0, 10], "slice"),
+    "a check of its last element": (
+        lambda x, i: (tf.debugging.assert_less(i, 5), x * 2.0)[1],
+        [0, 4],
+        [0, 5],
+        "did not hold",
+    ),
     "segments that fall": (lambda x, i: tf.math.segment_sum(x[:2], i), [0, 1], [1, 0], "segment"),
 }
 
@@ -203,6 +212,15 @@ def test_a_position_outside_of_a_table_without_elements_is_seen() -> None:
     with pytest.raises(Exception, match="gather"):
         f(empty, there(np.array([4], np.int32)))
     assert f(there(X), there(np.zeros(0, np.int32))).shape == (0, 3)
+
+
+@pytest.mark.parametrize("way, shape, found", [("extreme", (3, 0), (3,)), ("order", (3, 1), (3, 2))])
+def test_places_of_elements_that_are_not_there_are_no_answer(way: str, shape: Any, found: Any) -> None:
+    """Ops refuse such sizes, where they know them."""
+    form = forms.Ordered(way, 1, True, int64)
+    walks = [(shape, (8, 4)), (found, (16, 8)[-len(found) :])]
+    (part,) = ordered.parts(backend_of("cuda:0"), form, ["float32", "int64"], walks)
+    assert build.code_at(part.step.function).kernel == Written("never") and part.step.words[0] == 1
 
 
 def test_rounds_of_a_loop_look_up_and_add() -> None:

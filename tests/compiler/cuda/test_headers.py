@@ -101,6 +101,9 @@ CALLED = {
         "cuMemcpyDtoHAsync",
         "cuStreamSynchronize",
         "cuMemsetD32Async",
+        "cuMemcpyDtoHAsync",
+        "cuStreamSynchronize",
+        "cuMemsetD32Async",
     ],
 }
 WIDTHS = {"p": 64, "l": 64, "i": 32}
