@@ -188,7 +188,10 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
             border = _FAR if is_wide else _FAR_IN_FLOAT32
             # Close to a zero the value is small, so that most elements are looked at once only.
             is_other = (size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide))
-            if tiny is not None:
+            has_tiny = (
+                tiny is not None and is_wide
+            )  # a float32 is not tiny for SciPy, which computes in float64
+            if has_tiny:
                 is_other |= _is_tiny(size)
             others = np.flatnonzero(is_other)
             if others.size:
@@ -198,7 +201,7 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
                 bessel_zeros.at_zeros(name, wide, found, is_wide)
                 size = np.abs(wide) if name[0] == "j" else wide
                 parts: list[tuple[Any, Callable[[Any], Any]]] = [(size >= border, ending)]
-                if tiny is not None:
+                if tiny is not None and has_tiny:
                     parts.append((_is_tiny(size), tiny))
                 y.reshape(-1)[others] = series.by_part(wide, parts, found)
             return y if y.ndim else y[()]
@@ -472,14 +475,14 @@ bessel_k0e: UnaryFunction = _row(
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
-    _but("k1", _is_tiny, lambda x: 1.0 / x),
+    _but("k1", _is_tiny, lambda x: 1.0 / x, in_float32=False),
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
     "bessel_k1e",
     "k1e",
     _scaled(1, 1.0, _k1e_slope),
     "exp(x) times the modified Bessel function K1",
-    _but("k1e", _is_tiny, lambda x: 1.0 / x + 1.0),
+    _but("k1e", _is_tiny, lambda x: 1.0 / x + 1.0, in_float32=False),
     _OF_SCALED,
 )
 bessel_j0: UnaryFunction = _row(
