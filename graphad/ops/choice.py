@@ -29,11 +29,13 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
 
     Without an axis the result is a NumPy scalar, as that of every ufunc is.
     """
-    if type(condition) is np.ndarray and condition.size >= _SOME and condition.dtype.kind == "b":
-        same = _kept(condition, x, y) if condition.size < _BOUNDED else None
-        if same is None and condition.size < _LARGE:
-            same = np.where(condition, x, y)
-        same = _all_of_one(condition, x, y) if same is None else same
+    size = condition.size if type(condition) is np.ndarray else 0
+    if _SOME <= size < _BOUNDED and isinstance(y, np.floating) and condition.dtype.kind == "b":
+        kept = _kept(condition, x, y)
+        if kept is not None:
+            return kept
+    if size >= _LARGE and condition.dtype.kind == "b":
+        same = _all_of_one(condition, x, y)
         same = _ones_and_zeros(condition, x, y) if same is None else same
         if same is not None:
             return same
@@ -48,9 +50,9 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
     return plain if plain.ndim else plain[()]
 
 
-def _kept(condition: np.ndarray, x: Any, y: Any) -> np.ndarray | None:
+def _kept(condition: np.ndarray, x: Any, y: np.floating) -> np.ndarray | None:
     """x where the condition holds, else 0, for an array of floats and y = 0; None for others."""
-    if type(x) is not np.ndarray or not isinstance(y, np.floating) or y or math.copysign(1, y) < 0:
+    if type(x) is not np.ndarray or y or math.copysign(1, y) < 0:
         return None
     dtype = x.dtype
     if (

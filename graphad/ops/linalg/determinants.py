@@ -140,6 +140,7 @@ def _cofactors(x: np.ndarray) -> np.ndarray:
 
 
 _ROUNDS = 3  # of dividing rows and columns: one does where no element is 0
+_LARGEST_POWER = 200  # of an element once they are divided: LAPACK's SVD of an infinity may not return
 
 
 def _by_singular_values(x: np.ndarray) -> np.ndarray:
@@ -169,17 +170,21 @@ def _by_singular_values(x: np.ndarray) -> np.ndarray:
 
 
 def _usual_power(x: np.ndarray, axis: int) -> np.ndarray:
-    """The mean exponent of the elements along an axis that are not 0."""
+    """The mean exponent of the elements along an axis that are not 0, or more if the largest is far larger."""
     size = np.abs(x)
     counts = np.maximum(np.count_nonzero(size, axis, keepdims=True), 1)
-    power: np.ndarray = np.rint(np.frexp(size)[1].sum(axis, keepdims=True) / counts).astype(np.int64)
+    mean = np.rint(np.frexp(size)[1].sum(axis, keepdims=True) / counts).astype(np.int64)
+    largest = np.frexp(size.max(axis, keepdims=True))[1]
+    power: np.ndarray = np.maximum(mean, largest - _LARGEST_POWER)
     return power
 
 
 def _times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """x times 2 to these exponents, which alone may be out of range."""
-    if np.iscomplexobj(x):
-        return _times_power(x.real, exponents) + 1j * _times_power(x.imag, exponents)
+    if np.iscomplexobj(x):  # part by part: an infinity times 1j has a real part of NaN
+        found = np.empty_like(x)
+        found.real, found.imag = _times_power(x.real, exponents), _times_power(x.imag, exponents)
+        return found
     with np.errstate(over="ignore", under="ignore"):
         return np.ldexp(x, exponents)  # type: ignore[no-any-return]
 

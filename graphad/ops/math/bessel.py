@@ -144,12 +144,13 @@ def _but(
     """
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
+        function_of_scipy = getattr(special, source)
+
         def function(x: Array) -> Any:
-            y = arrays.as_array(
-                getattr(special, source)(x) if place is None else getattr(special, source)(x)[place]
-            )
+            found = function_of_scipy(x) if place is None else function_of_scipy(x)[place]
             if not in_float32 and x.dtype.itemsize < 8:
-                return y if y.ndim else y[()]
+                return found
+            y = arrays.as_array(found)
             mask = arrays.as_array(near(x))
             if mask.any():
                 y = arrays.copy(y)
@@ -188,8 +189,11 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
             border = _FAR if is_wide else _FAR_IN_FLOAT32
             # Close to a zero the value is small, so that most elements are looked at once only.
             is_other = (size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide))
-            if tiny is not None:
-                is_other |= _is_tiny(size)
+            has_tiny = (
+                tiny is not None and is_wide
+            )  # a float32 is not tiny for SciPy, which computes in float64
+            if has_tiny and name[0] == "y":  # J is small there
+                is_other |= y == -np.inf
             others = np.flatnonzero(is_other)
             if others.size:
                 y = arrays.copy(y)
@@ -198,7 +202,7 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
                 bessel_zeros.at_zeros(name, wide, found, is_wide)
                 size = np.abs(wide) if name[0] == "j" else wide
                 parts: list[tuple[Any, Callable[[Any], Any]]] = [(size >= border, ending)]
-                if tiny is not None:
+                if tiny is not None and has_tiny:
                     parts.append((_is_tiny(size), tiny))
                 y.reshape(-1)[others] = series.by_part(wide, parts, found)
             return y if y.ndim else y[()]
@@ -406,6 +410,14 @@ def _is_tiny(x: Array) -> Any:
     return (x > 0) & (x < _TINY)
 
 
+def _is_least(x: Array) -> Any:
+    return x == 5e-324  # half of which is 0, so that SciPy's K is NaN
+
+
+def _infinities(x: Array) -> Array:
+    return np.full_like(x, np.inf)
+
+
 def _k0e_slope(x: Tensor, y: Tensor) -> Tensor:
     is_pole = equal(y, scalar_like(math.inf, x))  # 1 / x is larger than the logarithm
     return where(is_pole, scalar_like(0, x), y) - bessel_k1e(x)
@@ -472,14 +484,14 @@ bessel_k0e: UnaryFunction = _row(
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
-    _but("k1", _is_tiny, lambda x: 1.0 / x),
+    _but("k1", _is_least, _infinities, in_float32=False),
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
     "bessel_k1e",
     "k1e",
     _scaled(1, 1.0, _k1e_slope),
     "exp(x) times the modified Bessel function K1",
-    _but("k1e", _is_tiny, lambda x: 1.0 / x + 1.0),
+    _but("k1e", _is_least, _infinities, in_float32=False),
     _OF_SCALED,
 )
 bessel_j0: UnaryFunction = _row(

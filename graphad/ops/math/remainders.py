@@ -16,20 +16,20 @@ from graphad.kernels.scalars import float_remainder
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
-_MANY = 4096  # numbers
+MANY = 4096  # numbers
 _BLOCK = 16384  # numbers, whose intermediate results stay in the cache
 _LARGEST = 2.0**28
 _SIGN = np.int32(-(2**31))  # the bits of -0.0
 
 
 def truncated(x: Any, y: Any) -> Any:
-    """`np.fmod(x, y)` for floats."""
-    return np.fmod(x, y) if x.size < _MANY or not _are_many(x, y) else _by_blocks(x, y, _truncated)
+    """`np.fmod(x, y)` for floats, if x has `MANY` or more."""
+    return _by_blocks(x, y, _truncated) if _are_many(x, y) else np.fmod(x, y)
 
 
 def floored(x: Any, y: Any) -> Any:
     """`kernels.scalars.float_remainder(x, y)`."""
-    return float_remainder(x, y) if x.size < _MANY or not _are_many(x, y) else _by_blocks(x, y, _floored)
+    return float_remainder(x, y) if x.size < MANY or not _are_many(x, y) else _by_blocks(x, y, _floored)
 
 
 def _are_many(x: Any, y: Any) -> bool:
@@ -84,4 +84,4 @@ def _floored(x: Array, y: Any) -> Array:
     return rest
 
 
-__all__ = ["floored", "truncated"]
+__all__ = ["MANY", "floored", "truncated"]

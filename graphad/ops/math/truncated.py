@@ -16,7 +16,7 @@ from graphad.ops.math.arithmetic import ADD, FLOORDIV, MUL, NEG, SUB, no_zero
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import LESS, LOGICAL_AND, NOT_EQUAL
 from graphad.ops.math.integers import whole_quotient
-from graphad.ops.math.remainders import truncated
+from graphad.ops.math.remainders import MANY, truncated
 from graphad.ops.math.rounding import trunc
 from graphad.ops.rules import INTEGER, REAL, unbroadcast
 
@@ -31,7 +31,7 @@ def _remainder(x: Array, y: Array) -> Any:
         if found is not None:
             return x - found * y
         return np.fmod(x, y)
-    return truncated(x, y)
+    return np.fmod(x, y) if x.size < MANY else truncated(x, y)
 
 
 def _remainder_vjp(ctx: VjpContext, g: Tensor) -> tuple[Tensor | None, Tensor | None]:

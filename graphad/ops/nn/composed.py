@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from graphad.core.annotations import AxisLike, TensorLike
@@ -11,7 +12,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import refuse
-from graphad.core.shapes import format_dims, is_definite, ranked
+from graphad.core.shapes import are_numbers, format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import gather
@@ -213,7 +214,8 @@ def local_response_normalization(
     leading = 3 if x.dims is None else len(x.dims) - 1  # a tensor of unknown rank must be an image
     channels, squares, around = shape(x)[-1], square(x), [[depth_radius, depth_radius]]
     count = None if x.dims is None else x.dims[-1]
-    if type(count) is int and count <= _FEW_CHANNELS:  # so few in a row leave most of a vector empty
+    is_few = type(count) is int and count <= _FEW_CHANNELS  # so few in a row leave most of a vector empty
+    if is_few and not (are_numbers(ranked(x.dims)) and math.prod(ranked(x.dims)) < _SMALL):
         squares = pad(transpose(squares, [leading, *range(leading)]), around + [[0, 0]] * leading)
         total = squares[:channels]
         for k in range(1, 2 * depth_radius + 1):
@@ -228,6 +230,7 @@ def local_response_normalization(
 
 
 _FEW_CHANNELS = 16
+_SMALL = 1100  # elements; to transpose fewer takes longer than it saves
 
 
 @blaming

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.ops.linalg import determinants
 
 RANDOM = np.random.default_rng(11)
 
@@ -138,3 +139,18 @@ def test_rows_and_columns_of_all_sizes_have_cofactors_of_their_sizes() -> None:
     want = cofactors(tf.constant(x)).numpy()
     found = cofactors(tf.constant(x * sizes[:, None] * others)).numpy() / scale
     np.testing.assert_allclose(found, want, atol=1e-12)
+
+
+def test_rows_with_elements_far_from_their_mean_have_finite_scaled_elements() -> None:
+    # scaled by their mean exponents alone they would overflow, and LAPACK's SVD of an infinity may not return
+    row = [1e300, 1e-300, 1e-300, 1e-300]
+    power = determinants._usual_power(np.array([row]), -1)
+    assert np.isfinite(determinants._times_power(np.array([row]), -power)).all()
+    x = tf.constant([row] * 4, tf.float64)
+    np.testing.assert_array_equal(tf.grad(tf.linalg.det)(x), np.zeros((4, 4)))
+
+
+def test_an_infinite_part_of_a_cofactor_leaves_the_other_part() -> None:
+    parts = determinants._times_power(np.array([1 + 2j, 2 - 1j]), np.array([1023, 1023]))
+    np.testing.assert_array_equal(parts.real, [2.0**1023, np.inf])
+    np.testing.assert_array_equal(parts.imag, [np.inf, -(2.0**1023)])
