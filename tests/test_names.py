@@ -196,6 +196,17 @@ def test_a_late_name_is_the_object_of_its_module_and_pickles():
         (tf, "jit", "graphad.jit: not part of graphad under this name; use graphad.function."),
         (tf, "manual_seed", "graphad.manual_seed: not part of graphad under this name; use graphad.random.set_seed."),
         (tf, "qqqqqq", "graphad.qqqqqq: not part of graphad; dir(graphad) lists what is."),
+        (tf.train, "Feature",
+         "graphad.train.Feature: not part of graphad, out of scope: reading files, images and audio is left to other "
+         "packages."),
+        (tf.data.experimental, "save",
+         "graphad.data.experimental.save: not part of graphad, out of scope: data sets read from memory; keep their arrays "
+         "in a file of saved_model or of NumPy."),
+        (tf.keras.layers, "serialize",
+         "graphad.keras.layers.serialize: not part of graphad, out of scope: models are saved by `saved_model` alone."),
+        (tf.distribute, "experimental",
+         "graphad.distribute.experimental: not part of graphad; a program runs as one replica on one device."),
+        (tf.compat.v1, "sparse", "graphad.compat.v1.sparse: not part of graphad; use graphad.sparse."),
         (tf, "_private", "module 'graphad' has no attribute '_private'"),
     ],
 )  # fmt: skip

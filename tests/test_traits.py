@@ -216,6 +216,7 @@ VOCABULARIES = {
     "graphad/core/dimension.py": "functions of Python's module operator",
     "graphad/devices/array.py": "functions of NumPy",
     "graphad/devices/functions.py": "functions of NumPy",
+    "graphad/devices/operators.py": "functions of NumPy",
     "graphad/devices/substitutes.py": "functions of NumPy",
     "graphad/eager/assigned.py": "methods of variables",
     "graphad/eager/scattered.py": "methods of variables",

@@ -27,11 +27,17 @@ _SUBJECTS = {
     "reading files, images and audio is left to other packages":
         "io gfile graphad.audio load_library load_op_library decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg "
         "decode_jxl decode_png decode_webp encode_jpeg encode_png extract_jpeg_shape is_jpeg adjust_jpeg_quality "
-        "random_jpeg_quality stateless_random_jpeg_quality",
+        "random_jpeg_quality stateless_random_jpeg_quality "
+        "graphad.train.Example graphad.train.SequenceExample graphad.train.Feature graphad.train.Features "
+        "graphad.train.FeatureList graphad.train.FeatureLists graphad.train.BytesList graphad.train.FloatList "
+        "graphad.train.Int64List",
+    "data sets read from memory; keep their arrays in a file of saved_model or of NumPy":
+        "graphad.data.experimental.load graphad.data.experimental.save",
     "use slices of the image, random_crop or non_max_suppression":
         "extract_glimpse generate_bounding_box_proposals sample_distorted_bounding_box stateless_sample_distorted_bounding_box",
     "programs run on one device": "dtensor tpu DeviceSpec",
-    "models are saved by `saved_model` alone": "lite mlir make_ndarray make_tensor_proto",
+    "models are saved by `saved_model` alone":
+        "lite mlir make_ndarray make_tensor_proto graphad.keras.layers.serialize graphad.keras.layers.deserialize",
     "event logs and traces are left to other packages":
         "profiler create_file_writer trace_export trace_off trace_on graphad.compat.v1.summary graphad.summary.graph",
     "there are no sessions and no graphs built by hand; `function` traces a graph":
@@ -175,10 +181,16 @@ def refusal(package: str, name: str) -> str:
     if package in (_ROOT, f"{_ROOT}.nn") and name in _COUNTERPARTS:
         return f"{path}: not part of graphad under this name; use {_ROOT}.{_COUNTERPARTS[name]}."
     paths = [f"{space}.{listed}" for space in [package, *_namespaces()] for listed in _listed(space)]
-    same = [found for found in paths if found.endswith(f".{name}")]
-    if same:
-        return f"{path}: not part of graphad; use {min(same, key=_depth)}."
     left_out = reason_of_space(package)
+    same = [found for found in paths if found.endswith(f".{name}")]
+    # a namespace inside one that leaves names out has another subject than its namesake
+    is_other = (
+        left_out is not None
+        and not package.startswith(f"{_ROOT}.compat.")
+        and name in map(_last, _namespaces())
+    )
+    if same and not is_other:
+        return f"{path}: not part of graphad; use {min(same, key=_depth)}."
     if left_out is not None:
         near_names = get_close_matches(name, _listed(package), 1)
         near_name = f"; the nearest name is {package}.{near_names[0]}" if near_names else ""

@@ -7,7 +7,6 @@ values of that level. With no level the op is evaluated at once.
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, overload
@@ -62,9 +61,7 @@ def bind(op: Op, *inputs: Any) -> Any:
     """Apply `op` to tensors (and handles); one output, or a tuple of them where the op has several."""
     level = busy()
     if level is not None and (
-        type(level) is not EagerLevel
-        or op.layered
-        or ((level.owner != get_ident() or "asyncio" in sys.modules) and current() is not level)
+        type(level) is not EagerLevel or op.layered or (level.owner != get_ident() and current() is not level)
     ):
         outputs = bind_all(op, inputs)
         return outputs if op.multiple else outputs[0]

@@ -87,9 +87,11 @@ def here() -> tuple[int, int] | int:
 def current() -> Any:
     """The top level, None for eager without recorders; a level inherited from another thread or task does not count."""
     level = _level.get()
-    if level is None or (level.owner == get_ident() and "asyncio" not in sys.modules):
+    # What this thread has entered or records, it did here or around the running event loop, all of whose tasks it encloses.
+    # `bind` and the read of a variable ask for the thread before they call, since a call would be felt in each op of a tape.
+    if level is None or (level.owner == get_ident() and (level.entries or level.recorders)):
         return level
-    if level.owner != here() and not _is_around_loop(level):
+    if level.owner != here():
         _level.set(None)
         return None
     return level
@@ -102,12 +104,6 @@ def is_within(trace: object, level: Level | None) -> bool:
             return True
         level = level.below
     return False
-
-
-def _is_around_loop(level: Any) -> bool:
-    """Whether this thread entered the level outside the running event loop, so that the level encloses what `asyncio.run`
-    runs."""
-    return bool(level.owner == get_ident() and (level.entries or level.recorders))
 
 
 def chain() -> Iterator[Any]:

@@ -193,7 +193,11 @@ def taken(rows: Rows, number: Number) -> Rows:
 
 def skipped(rows: Rows, number: Number) -> Rows:
     """All but the first `number` elements; none for -1."""
-    first = where(lift(number, int64) < 0, rows.count, number)
+    first: Number
+    if isinstance(number, int):
+        first = rows.count if number < 0 else number
+    else:
+        first = where(number < 0, rows.count, number)
     return rows.renumbered(maximum(rows.count - first, 0), lambda i: i + first)
 
 

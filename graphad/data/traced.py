@@ -68,6 +68,8 @@ class TracedDataset(Dataset):
         """How many elements there are, int64."""
         return self._as_rows().count
 
+    __graphad_len__ = cardinality  # for `len` in converted code
+
     def map(
         self,
         map_func: Callable[..., Any],

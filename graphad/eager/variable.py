@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 import importlib
 import itertools
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -271,9 +270,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         level = busy()
         if level is None:
             return EagerTensor(self.data)
-        if type(level) is EagerLevel and (
-            (level.owner == get_ident() and "asyncio" not in sys.modules) or current() is level
-        ):
+        if type(level) is EagerLevel and (level.owner == get_ident() or current() is level):
             value = EagerTensor(self.data)
             for recorder in level.recorders:
                 recorder.read(self, value)

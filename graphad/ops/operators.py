@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 _FLOAT32 = np.dtype(np.float32)
+_ARRAY = np.ndarray
 
 
 def _value(x: Any) -> Tensor:
@@ -112,6 +113,12 @@ def _long(op: Op, ufunc: str) -> Usual:
     return usual
 
 
+def _of_unlike(symbol: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """An operator of arrays of different sizes."""
+    found = beside(symbol, a, b)
+    return symbol(a, b) if found is None else found
+
+
 def _hot(
     op: Op,
     symbol: Callable[[Any, Any], Any],
@@ -137,17 +144,16 @@ def _hot(
 
     def forward(self: Any, other: Any) -> Any:
         if type(self) is EagerTensor:
-            kind, is_free = type(other), busy() is None
+            kind = type(other)
             if kind is EagerTensor:
-                if is_free:
+                if busy() is None:
                     a, b = self.data, other.data
                     dtype = a.dtype
                     if dtype is b.dtype and (dtype is likely or dtype in dtypes):
                         try:
-                            if a.size >= BESIDE and a.size != b.size and is_elementwise:
-                                found = beside(symbol, a, b)
-                                if found is not None:
-                                    return EagerTensor(found)
+                            # NumPy's numbers are told first: what they answer about their size takes long.
+                            if type(a) is _ARRAY and a.size >= BESIDE and a.size != b.size and is_elementwise:
+                                return EagerTensor(_of_unlike(symbol, a, b))
                             return EagerTensor(symbol(a, b))
                         except SHORT_WAY_ENDS:
                             pass
@@ -158,7 +164,7 @@ def _hot(
                         pass  # the usual way has the words for it, or another answer
             elif kind in numbers:
                 a = self.data
-                if is_free and a.dtype in numbers[kind]:
+                if busy() is None and a.dtype in numbers[kind]:
                     try:
                         return EagerTensor(symbol(a, other))
                     except SHORT_WAY_ENDS:
@@ -249,10 +255,9 @@ def _equality(op: Op, mismatch: bool) -> Usual:
             return mismatch
         try:
             if flags.numpy_promotion:
+                promotion = importlib.import_module("graphad.ops.numpy.promotion")
                 x, y = _value(self), _value(other)
-                by_numpy = _by_numpy()
-                dtype = by_numpy.result_type(x, y)
-                x, y = by_numpy.astype(x, dtype), by_numpy.astype(y, dtype)
+                x, y = promotion.promoted(promotion.by_value(x, y), promotion.by_value(y, x))
             else:
                 x, y = lift_pair(op.name, _value(self), _value(other))
         except ArgumentTypeError:

@@ -121,3 +121,23 @@ def test_what_grows_in_a_reduction_has_a_gradient():
         tape.watch(x)
         y = f(x)
     np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 4.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [lambda rows: rows.take(6), lambda rows: rows.skip(4), lambda rows: rows.shard(2, 0).repeat(3)],
+    ids=["take", "skip", "shard and repeat"],
+)
+def test_numbers_of_python_leave_the_sizes_of_batches_known(step):
+    @tf.function
+    def sizes():
+        for batch in step(Dataset.range(10)).batch(3):
+            assert batch.shape == [3]
+            tf.print(batch, output_stream="file:///dev/null")
+
+    sizes()
+
+
+def test_the_length_of_such_a_data_set_is_a_tensor():
+    f = tf.function(lambda n: len(Dataset.range(20).take(n).batch(4)))
+    assert [int(f(tf.constant(n))) for n in (0, 4, 9, 50, -1)] == [0, 1, 3, 5, 5]

@@ -175,3 +175,22 @@ def test_a_gradient() -> None:
         for mine, other in zip(made(there(x)), want, strict=True):
             close(mine, other.numpy())
     assert fake_driver.factorisations
+
+
+def test_rounds_of_a_loop_factor() -> None:
+    @tf.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        for _ in tf.range(3):
+            x = tf.linalg.cholesky(x) + 2.0 * tf.eye(3)
+            x = x @ tf.transpose(x)
+        return x
+
+    x = positive(3)
+    want = f(tf.constant(x))
+    for _ in range(4):
+        close(f(there(x)), want.numpy())
+    assert len(fake_driver.factorisations) == 12
+    assert not has_steps_in_python(f, there(x))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cholesky: .*positive\s+definite"):
+        f(there(-x))
+    close(f(there(x)), want.numpy())

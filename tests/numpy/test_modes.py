@@ -147,3 +147,14 @@ def test_ranges_between_bfloat16_keep_it() -> None:
     for f in (gnp.linspace, gnp.geomspace, gnp.logspace):
         assert f(*ends, 3).dtype == f(*tf.constant(ends), 3).dtype == tf.bfloat16
     assert gnp.arange(*ends).dtype == tf.bfloat16
+
+
+def test_equality_takes_lists_and_numbers_out_of_range(mode: Callable[..., None]) -> None:
+    mode()
+    x = tf.constant([1, 2, 44], tf.int8)
+    np.testing.assert_array_equal(x == [1, 2, 3], [True, True, False])
+    np.testing.assert_array_equal(x != [1, 2, 3], [False, False, True])
+    np.testing.assert_array_equal(x == (1.0, 2.5, 44), [True, False, True])
+    np.testing.assert_array_equal(x == 300, [False] * 3)  # 44 and 256
+    np.testing.assert_array_equal(tf.constant([255], tf.uint8) != -1, [True])
+    assert (x != [1, 2]) and x != "a"

@@ -172,8 +172,8 @@ def _usual_power(x: np.ndarray, axis: int) -> np.ndarray:
     """The mean exponent of the elements along an axis that are not 0."""
     size = np.abs(x)
     counts = np.maximum(np.count_nonzero(size, axis, keepdims=True), 1)
-    mean: np.ndarray = np.frexp(size)[1].sum(axis, keepdims=True) / counts
-    return np.rint(mean).astype(np.int64)
+    power: np.ndarray = np.rint(np.frexp(size)[1].sum(axis, keepdims=True) / counts).astype(np.int64)
+    return power
 
 
 def _times_power(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:

@@ -174,8 +174,9 @@ def _ended(
     return _but(source, lambda x: near(x) | np.isinf(x), ending)
 
 
-def _oscillating(name: str, far: Callable[[Any], Any]) -> Any:
-    """J or Y: SciPy's function, the series close to zeros, and from 25 on that for large arguments, which ends with 0."""
+def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any] | None = None) -> Any:
+    """J or Y: SciPy's function, the series close to zeros, and from 25 on that for large arguments, which ends with 0; next to 0
+    the first term, where SciPy's steps leave the range."""
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
         function_of_scipy = getattr(special, name)
@@ -186,14 +187,20 @@ def _oscillating(name: str, far: Callable[[Any], Any]) -> Any:
             size = np.abs(x) if name[0] == "j" else x
             border = _FAR if is_wide else _FAR_IN_FLOAT32
             # Close to a zero the value is small, so that most elements are looked at once only.
-            others = np.flatnonzero((size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide)))
+            is_other = (size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide))
+            if tiny is not None:
+                is_other |= _is_tiny(size)
+            others = np.flatnonzero(is_other)
             if others.size:
                 y = arrays.copy(y)
                 wide = arrays.of_dtype(arrays.as_array(x).reshape(-1)[others], np.float64)
                 found = arrays.of_dtype(y.reshape(-1)[others], np.float64)
                 bessel_zeros.at_zeros(name, wide, found, is_wide)
-                is_far = (np.abs(wide) if name[0] == "j" else wide) >= border
-                y.reshape(-1)[others] = series.by_part(wide, [(is_far, ending)], found)
+                size = np.abs(wide) if name[0] == "j" else wide
+                parts: list[tuple[Any, Callable[[Any], Any]]] = [(size >= border, ending)]
+                if tiny is not None:
+                    parts.append((_is_tiny(size), tiny))
+                y.reshape(-1)[others] = series.by_part(wide, parts, found)
             return y if y.ndim else y[()]
 
         return function
@@ -214,6 +221,7 @@ def _here_or(here: Callable[[Any], Any], by_library: Callable[..., Any]) -> Call
 
 
 _FAR = 25.0
+_TINY = 1e-9  # below, the next term of a series, with the square of x, does not count
 # Up to here a float64 has as many digits behind the point as a result in float32 needs.
 _FAR_IN_FLOAT32 = 2.0**16
 
@@ -394,6 +402,10 @@ _OF_K0 = "Within 4 units in the last place up to 600."
 _OF_DAWSN = "Within 4 units in the last place, the derivative up to 12 within 4 units of the larger of 1 and the result."
 
 
+def _is_tiny(x: Array) -> Any:
+    return (x > 0) & (x < _TINY)
+
+
 def _k0e_slope(x: Tensor, y: Tensor) -> Tensor:
     is_pole = equal(y, scalar_like(math.inf, x))  # 1 / x is larger than the logarithm
     return where(is_pole, scalar_like(0, x), y) - bessel_k1e(x)
@@ -460,13 +472,15 @@ bessel_k0e: UnaryFunction = _row(
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
+    _but("k1", _is_tiny, lambda x: 1.0 / x),
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
     "bessel_k1e",
     "k1e",
     _scaled(1, 1.0, _k1e_slope),
     "exp(x) times the modified Bessel function K1",
-    digits=_OF_SCALED,
+    _but("k1e", _is_tiny, lambda x: 1.0 / x + 1.0),
+    _OF_SCALED,
 )
 bessel_j0: UnaryFunction = _row(
     "bessel_j0",
@@ -482,7 +496,7 @@ bessel_j1: UnaryFunction = _row(
     "j1",
     lambda x, y: bessel_j0(x) - _over(y, x, -1.0),
     "The Bessel function of the first kind of order 1",
-    _oscillating("j1", bessel_far.bessel_j1_far),
+    _oscillating("j1", bessel_far.bessel_j1_far, lambda x: 0.5 * x),
     _OF_J_AND_Y,
 )
 bessel_y0: UnaryFunction = _row(
@@ -499,7 +513,7 @@ bessel_y1: UnaryFunction = _row(
     "y1",
     lambda x, y: bessel_y0(x) - y / x,
     "The Bessel function of the second kind of order 1",
-    _oscillating("y1", bessel_far.bessel_y1_far),
+    _oscillating("y1", bessel_far.bessel_y1_far, lambda x: (-2.0 / math.pi) / x),
     _OF_J_AND_Y,
 )
 erfcx: UnaryFunction = _row(

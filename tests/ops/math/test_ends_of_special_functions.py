@@ -238,3 +238,20 @@ def test_derivatives_of_erf_vanish_at_the_ends_of_the_range(name, dtype, jit):
     np.testing.assert_array_equal(
         np.abs(tf.function(further, jit_compile=True)(x) if jit else further(x)), 0.0
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("bessel_j1", lambda x: x / 2),
+        ("bessel_y1", lambda x: (-2 / np.pi) / x),
+        ("bessel_k1", lambda x: 1 / x),
+        ("bessel_k1e", lambda x: 1 / x + 1),
+    ],
+)
+def test_bessel_functions_of_order_1_next_to_0_are_their_first_term(name, first):
+    x = np.concatenate([10.0 ** np.linspace(-323.2, -12, 500), [5e-324, 3.67774228689669e-309]])
+    with np.errstate(over="ignore"):
+        want = first(x)
+    found = getattr(tf.math.special, name)(tf.constant(x)).numpy()
+    np.testing.assert_array_max_ulp(found, want, 4)
