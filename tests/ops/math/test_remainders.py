@@ -56,3 +56,11 @@ def test_many_remainders_have_the_bits_of_few(name: str, kind: str) -> None:
         is_nan = np.isnan(few)
         np.testing.assert_array_equal(np.isnan(many), is_nan)
         np.testing.assert_array_equal(many[~is_nan].view(np.int32), few[~is_nan].view(np.int32))
+
+
+@pytest.mark.parametrize("exponent", [28, 29, 32, 37])
+def test_quotients_too_long_for_a_product_in_float64_leave_exact_remainders(exponent: int) -> None:
+    rng = np.random.default_rng(exponent)
+    y = rng.uniform(1, 2, 5000).astype(np.float32)
+    x = (rng.uniform(1, 2, 5000) * 2.0**exponent).astype(np.float32)
+    np.testing.assert_array_equal(tf.truncatemod(tf.constant(x), tf.constant(y)), np.fmod(x, y))
