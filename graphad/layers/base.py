@@ -240,7 +240,7 @@ class Layer(Configured, Module):
         def __call__(self, inputs: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
             try:
                 return self._called(inputs, *args, **kwargs)
-            except Exception as error:
+            except Exception as error:  # raised on
                 raise of_call(error)  # noqa: B904 - it is the same error
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:

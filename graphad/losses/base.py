@@ -99,7 +99,7 @@ class Loss(Configured):
     ) -> Tensor:
         try:
             return self._reduced(y_true, y_pred, sample_weight)
-        except Exception as error:
+        except Exception as error:  # raised on
             raise of_call(error)  # noqa: B904 - it is the same error
 
     def _reduced(self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None) -> Tensor:

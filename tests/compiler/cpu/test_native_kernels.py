@@ -348,8 +348,8 @@ def test_plain_table_matches_the_lowering() -> None:
 
 
 def test_supports_names_what_stays_on_the_host() -> None:
-    loop = collapse(forms.call("mod", [float32, float32]), (3,), [(3,), (3,)])
-    assert "mod of float32" in str(supports(loop.kernel))
+    loop = collapse(forms.call("pow", [uint8, uint8]), (3,), [(3,), (3,)])
+    assert "pow of uint8" in str(supports(loop.kernel))
     loop = collapse(forms.call("add", [complex64, complex64]), (3,), [(3,), (3,)])
     assert "complex64" in str(supports(loop.kernel))
     loop = collapse(forms.call("mod", [uint8, uint8]), (3,), [(3,), (3,)])

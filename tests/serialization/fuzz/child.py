@@ -140,8 +140,8 @@ def roundings_moved() -> Iterator[None]:
     """Have the plans of NumPy calls that are made now change the last bits of what they round."""
     step, rng = host._step, np.random.default_rng(11)
 
-    def shaken(node: Any, op: Any, gone: Any) -> Any:
-        count, f, *rest = step(node, op, gone)
+    def shaken(node: Any, op: Any, *more: Any) -> Any:
+        count, f, *rest = step(node, op, *more)
         if op.multiple or not _is_rounded(op):
             return count, f, *rest
         return count, lambda *values: _moved(f(*values), rng), *rest
