@@ -88,14 +88,18 @@ def fixed_seeds() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def same_settings() -> Iterator[None]:
-    """A test leaves the settings of dtypes as they were: with others, tests after it would fail for no reason of theirs."""
+    """A test leaves the settings of dtypes and of compiling as they were: with others, tests after it would fail for no reason of
+    theirs."""
+    before = sys.modules.get("graphad.core.flags")
+    jit = None if before is None else before.flags.jit
     yield
     module = sys.modules.get("graphad.core.flags")
     if module is not None:
         flags = module.flags
-        left = (flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32)
-        flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32 = False, "legacy", False
-        assert left == (False, "legacy", False)
+        left = (flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32, flags.jit)
+        usual = (False, "legacy", False, jit or left[3])
+        flags.numpy_promotion, flags.numpy_mode, flags.prefers_float32, flags.jit = usual
+        assert left == usual
 
 
 @pytest.fixture

@@ -316,7 +316,7 @@ def test_owners_of_waiting_lists_go_when_nobody_needs_them(tmp_path):
     assert len(trackable._waiting) == before
 
 
-@pytest.mark.parametrize("use", ["operator", "numpy", "function", "assign"])
+@pytest.mark.parametrize("use", ["operator", "numpy", "function", "compiled", "assign"])
 def test_a_variable_put_into_a_list_is_restored_before_it_is_used(tmp_path, use):
     net = tf.Module()
     net.parts, net.named = [tf.Variable([3.0])], {"a": tf.Variable([4.0])}
@@ -330,6 +330,7 @@ def test_a_variable_put_into_a_list_is_restored_before_it_is_used(tmp_path, use)
         "operator": lambda x: x + 0.0,
         "numpy": lambda x: x.numpy(),
         "function": tf.function(lambda x: x + 0.0),
+        "compiled": tf.function(lambda x: x + 0.0, jit_compile=True),
         "assign": lambda x: x.assign_add([0.0]),
     }[use]
     assert read(w) == 0.0

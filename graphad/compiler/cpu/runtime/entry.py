@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,10 @@ class BuiltinEntry(Entry):
 
 
 def _slot_offset(kind: type, attribute: str) -> int | None:
-    """Where instances of a class with __slots__ keep an attribute, found by looking at two of them."""
+    """Where instances of a class with __slots__ keep an attribute, found by looking at two of them;
+    None where a read does more."""
+    if not isinstance(getattr(kind, attribute, None), MemberDescriptorType):
+        return None
     samples = []
     for value in (np.zeros(1), np.ones(2)):
         try:
