@@ -106,14 +106,15 @@ def _combine(f: Function, way: str, kind: str, a: str, b: str) -> str:
     return f.emit(f"{'f' if kind in ('float', 'double') else ''}{way} {kind} {a}, {b}")
 
 
-def _add_slice(kind: str) -> str:
+def _combined_slice(name: str, way: str, kind: str) -> str:
+    """Sums or products, into the first slice."""
     f = Function(
-        "void @added(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
+        f"void @{name}(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
     )
     with f.loop(0, "%n") as k:
         place = f.at("%to", k, kind)
         a, b = (f.emit(f"load {kind}, ptr {x}") for x in (place, f.at("%from", k, kind)))
-        f.do(f"store {kind} {_combine(f, 'add', kind, a, b)}, ptr {place}")
+        f.do(f"store {kind} {_combine(f, way, kind, a, b)}, ptr {place}")
     f.ret()
     return f.text()
 
@@ -133,18 +134,6 @@ def _extreme_slice(way: str, kind: str) -> str:
         else:
             first = f.test(f"s{relation}", a, b, kind)
         f.do(f"store {kind} {f.choose(first, kind, a, b)}, ptr {place}")
-    f.ret()
-    return f.text()
-
-
-def _product_slice(kind: str) -> str:
-    f = Function(
-        "void @mul_of(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
-    )
-    with f.loop(0, "%n") as k:
-        place = f.at("%to", k, kind)
-        a, b = (f.emit(f"load {kind}, ptr {x}") for x in (place, f.at("%from", k, kind)))
-        f.do(f"store {kind} {_combine(f, 'mul', kind, a, b)}, ptr {place}")
     f.ret()
     return f.text()
 
@@ -266,7 +255,11 @@ def adding_text(kind: str) -> str:
     kind."""
     running = [_running(way, kind) for way in ("add", "mul")]
     gathered = [_gathered(way, kind) for way in GATHERED]
-    slices = _add_slice(kind), _product_slice(kind), _copy_slice(_BYTES[kind])
+    slices = (
+        _combined_slice("added", "add", kind),
+        _combined_slice("mul_of", "mul", kind),
+        _copy_slice(_BYTES[kind]),
+    )
     extremes = [_extreme_slice(way, kind) for way in ("max", "min")]
     steps = [_step(way, _BYTES[kind]) for way in ("add", "put_max", "put_min")]
     return "\n".join([_MEMORY, _position(), *slices, *extremes, *gathered, *steps, *running])
