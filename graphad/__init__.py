@@ -107,7 +107,7 @@ register_later(
         "graphad.ops.random.gammas": "draw_gamma gamma_slope",
         "graphad.ops.random.index_shuffle": "random_index_shuffle",
         "graphad.ops.random.samples": "draw_counts",
-        "graphad.ops.signal.cosine": "dct",
+        "graphad.ops.signal.cosines_and_sines": "dct dst",
         "graphad.ops.signal.fourier": "fft irfft rfft",
         "graphad.ops.sparse.products": "products_at sparse_product",
         "graphad.ops.state.checks": "check_numerics",

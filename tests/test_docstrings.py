@@ -236,7 +236,7 @@ SOURCED = """
     random.poisson random.shuffle random.split random.stateless_binomial random.stateless_categorical
     random.stateless_gamma random.stateless_normal random.stateless_parameterized_truncated_normal
     random.stateless_poisson random.stateless_truncated_normal random.stateless_uniform random.truncated_normal
-    random.uniform signal.dct signal.hamming_window signal.hann_window signal.idct signal.inverse_mdct
+    random.uniform signal.dct signal.dst signal.hamming_window signal.hann_window signal.idct signal.idst signal.inverse_mdct
     signal.inverse_stft signal.inverse_stft_window_fn signal.kaiser_bessel_derived_window signal.kaiser_window
     signal.linear_to_mel_weight_matrix signal.mdct signal.mfccs_from_log_mel_spectrograms signal.stft
     signal.vorbis_window math.special.bessel_j0 math.special.bessel_j1 math.special.bessel_k0

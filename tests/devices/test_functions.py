@@ -12,7 +12,7 @@ import scipy.linalg
 import graphad as tf
 from graphad.devices import array
 from graphad.devices.array import device_array
-from graphad.ops.signal.cosine import _by_fourier
+from graphad.ops.signal.cosines_and_sines import Dct, Dst
 
 RNG = np.random.default_rng(5)
 INF, NAN = np.inf, np.nan
@@ -76,16 +76,17 @@ def test_running_values(name: str, axis: int) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
-def test_cosine_transforms_are_those_of_scipy(n: int, dtype: Any) -> None:
-    x = RNG.normal(size=(3, n)).astype(dtype)
+@pytest.mark.parametrize("op", [Dct, Dst])
+def test_cosine_and_sine_transforms_are_those_of_scipy(op: Any, n: int, dtype: Any) -> None:
+    x, scipys = RNG.normal(size=(3, n)).astype(dtype), getattr(scipy.fft, op.name)
     for kind in (1, 2, 3, 4):
         for norm in (None, "ortho"):
-            if kind == 1 and (norm or n < 2):
+            if op is Dct and kind == 1 and (norm or n < 2):
                 continue
-            found = _by_fourier(device_array(x, 0), kind, norm)
+            found = op(2, False).by_fourier(device_array(x, 0), kind, norm)
             assert found.dtype == dtype
             np.testing.assert_allclose(
-                found.host(), scipy.fft.dct(x, kind, norm=norm), atol=20 * np.finfo(dtype).eps
+                found.host(), scipys(x, kind, norm=norm), atol=20 * np.finfo(dtype).eps
             )
 
 

@@ -1,7 +1,9 @@
-"""Fourier and cosine transforms, windows, frames, short-time spectra."""
+"""Fourier, cosine and sine transforms, windows, frames, short-time spectra."""
 
-from graphad.ops.signal.cosine import dct as dct
-from graphad.ops.signal.cosine import idct as idct
+from graphad.ops.signal.cosines_and_sines import dct as dct
+from graphad.ops.signal.cosines_and_sines import dst as dst
+from graphad.ops.signal.cosines_and_sines import idct as idct
+from graphad.ops.signal.cosines_and_sines import idst as idst
 from graphad.ops.signal.fourier import fft as fft
 from graphad.ops.signal.fourier import fft2d as fft2d
 from graphad.ops.signal.fourier import fft3d as fft3d

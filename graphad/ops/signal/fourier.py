@@ -225,11 +225,11 @@ def _last_size(x: TensorLike) -> Tensor:
     return getitem(sizes_of(x), -1)
 
 
-def with_size(x: Any, axis: int, size: Size) -> Any:
+def with_size(x: Any, axis: int, size: Size, argument: str = "fft_length") -> Any:
     """x truncated or zero-padded to a size along one of its last axes, counted from the end."""
-    n = static_int("fft_length", size, "fft_length")
+    n = static_int(argument, size, argument)
     if isinstance(n, int) and n < 0:
-        raise InvalidArgumentError(f"fft_length: a transform of {n} numbers; their number must be 0 or more.")
+        raise InvalidArgumentError(f"{argument}: a transform of {n} numbers; their number must be 0 or more.")
     have = None if x.dims is None else x.dims[axis]
     if isinstance(n, int) and isinstance(have, int):
         if have > n:
@@ -238,9 +238,9 @@ def with_size(x: Any, axis: int, size: Size) -> Any:
             return x
         return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, n - have)] + [(0, 0)] * (-1 - axis))
     if x.dims is None:
-        raise InvalidArgumentError("fft_length: the rank of the input must be known while tracing.")
+        raise InvalidArgumentError(f"{argument}: the rank of the input must be known while tracing.")
     if n is None:
-        words = "fft_length: a transform of \x00 numbers; their number must be 0 or more."
+        words = f"{argument}: a transform of \x00 numbers; their number must be 0 or more."
         require(lift(size) >= 0, words, [lift(size)])
     x = getitem(x, (..., slice(0, size), *(slice(None),) * (-1 - axis)))
     missing = maximum(cast(size, "int32") - getitem(sizes_of(x), axis), 0)

@@ -29,7 +29,7 @@ from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_sum
 from graphad.ops.math.select import maximum
-from graphad.ops.signal.cosine import dct
+from graphad.ops.signal.cosines_and_sines import dct
 from graphad.ops.signal.fourier import irfft, rfft, with_size
 from graphad.ops.signal.windows import hann_window, vorbis_window
 

@@ -24,13 +24,14 @@ def _added(x: Any, step: int) -> Any:
     return y
 
 
-def _dct(kind: int, n: int, shape: tuple[int, ...], norm: str | None) -> OpCase:
+def _transform(name: str, kind: int, n: int, shape: tuple[int, ...], norm: str | None) -> OpCase:
+    scipys = getattr(scipy.fft, name)
     return OpCase(
-        s.dct,
+        getattr(s, name),
         real(*shape, n),
         type=kind,
         norm=norm,
-        expected=lambda x: scipy.fft.dct(x, kind, norm=norm),
+        expected=lambda x: scipys(x, kind, norm=norm),
     )
 
 
@@ -60,14 +61,27 @@ FOURIER = [
 ]
 
 COSINE = [
-    _dct(1, 5, (2,), None),
-    _dct(2, 5, (2,), None),
-    _dct(3, 4, (), None),
-    _dct(4, 5, (2,), None),
-    _dct(2, 4, (2,), "ortho"),
-    _dct(3, 5, (2,), "ortho"),
-    _dct(4, 4, (), "ortho"),
+    _transform("dct", 1, 5, (2,), None),
+    _transform("dct", 2, 5, (2,), None),
+    _transform("dct", 3, 4, (), None),
+    _transform("dct", 4, 5, (2,), None),
+    _transform("dct", 2, 4, (2,), "ortho"),
+    _transform("dct", 3, 5, (2,), "ortho"),
+    _transform("dct", 4, 4, (), "ortho"),
     OpCase(s.idct, real(2, 5), norm="ortho", expected=lambda x: scipy.fft.idct(x, norm="ortho")),
+]
+
+SINE = [
+    _transform("dst", 1, 5, (2,), None),
+    _transform("dst", 2, 5, (2,), None),
+    _transform("dst", 3, 4, (), None),
+    _transform("dst", 4, 5, (2,), None),
+    _transform("dst", 1, 4, (), "ortho"),
+    _transform("dst", 2, 4, (2,), "ortho"),
+    _transform("dst", 3, 5, (2,), "ortho"),
+    _transform("dst", 4, 1, (), "ortho"),
+    OpCase(s.dst, real(2, 5), type=1, n=7, unknown=(), expected=lambda x: scipy.fft.dst(x, 1, 7)),
+    OpCase(s.idst, real(2, 5), norm="ortho", expected=lambda x: scipy.fft.idst(x, norm="ortho")),
 ]
 
 FRAMES = [
@@ -81,4 +95,4 @@ FRAMES = [
     OpCase(s.overlap_and_add, real(4, 2), frame_step=3, unknown=(), expected=lambda x: _added(x, 3)),
 ]
 
-CASES = [*FOURIER, *COSINE, *FRAMES]
+CASES = [*FOURIER, *COSINE, *SINE, *FRAMES]

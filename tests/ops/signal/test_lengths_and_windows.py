@@ -15,11 +15,21 @@ import graphad as tf
         lambda: tf.signal.rfft2d(tf.zeros((3, 3)), fft_length=[2, -2]),
         lambda: tf.signal.fftnd(tf.zeros((3, 3), tf.complex64), fft_length=[-1, 2]),
         lambda: tf.signal.dct(tf.zeros(3), n=-2),
+        lambda: tf.signal.dst(tf.zeros(3), n=-2),
     ],
 )
 def test_a_negative_length_is_refused_and_does_not_cut_the_signal(call):
     with pytest.raises(ValueError, match="must be 0 or more"):
         call()
+
+
+@pytest.mark.parametrize("transform", ["dct", "dst"])
+def test_a_scalar_has_no_axis_to_transform(transform):
+    for options in ({}, {"n": 4}):
+        with pytest.raises(ValueError, match=f"{transform}: input has shape .*rank 1"):
+            getattr(tf.signal, transform)(1.0, **options)
+    with pytest.raises(ValueError, match="^n: a transform of -2 numbers"):
+        getattr(tf.signal, transform)([1.0], n=-2)
 
 
 def test_the_inverse_window_is_zero_where_all_windows_are():
