@@ -28,7 +28,7 @@ def test_a_scalar_has_no_axis_to_transform(transform):
     for options in ({}, {"n": 4}):
         with pytest.raises(ValueError, match=f"{transform}: input has shape .*rank 1"):
             getattr(tf.signal, transform)(1.0, **options)
-    with pytest.raises(ValueError, match="^n: a transform of -2 numbers"):
+    with pytest.raises(ValueError, match=r"^n: a transform of -2 numbers"):
         getattr(tf.signal, transform)([1.0], n=-2)
 
 
