@@ -228,7 +228,8 @@ SOURCED = """
     math.softplus math.softsign math.zeta linalg.LinearOperatorHouseholder linalg.LinearOperatorLowRankUpdate
     linalg.expm linalg.logm linalg.pinv nn.atrous_conv2d nn.atrous_conv2d_transpose
     nn.batch_norm_with_global_normalization nn.batch_normalization nn.crelu nn.ctc_greedy_decoder nn.ctc_loss
-    nn.depthwise_conv2d nn.dilation2d nn.dropout nn.elu nn.erosion2d nn.gelu nn.leaky_relu
+    nn.depthwise_conv2d nn.dilation2d nn.dropout nn.elu nn.erosion2d nn.gelu nn.group_normalization
+    nn.instance_normalization nn.layer_normalization nn.leaky_relu
     nn.local_response_normalization nn.log_poisson_loss nn.lrn nn.relu nn.relu6 nn.selu nn.separable_conv2d
     nn.sigmoid_cross_entropy_with_logits nn.silu nn.softmax_cross_entropy_with_logits
     nn.sparse_softmax_cross_entropy_with_logits nn.swish nn.weighted_cross_entropy_with_logits random.Algorithm

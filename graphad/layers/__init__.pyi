@@ -11,6 +11,7 @@ from graphad.layers.convolutions import Conv2DTranspose as Conv2DTranspose
 from graphad.layers.convolutions import Conv3D as Conv3D
 from graphad.layers.dense import Dense as Dense
 from graphad.layers.embedding import Embedding as Embedding
+from graphad.layers.group_normalization import GroupNormalization as GroupNormalization
 from graphad.layers.inputs import Input as Input
 from graphad.layers.inputs import InputLayer as InputLayer
 from graphad.layers.layer_normalization import LayerNormalization as LayerNormalization

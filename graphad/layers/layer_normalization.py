@@ -11,8 +11,7 @@ from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
-from graphad.ops.array.reshape import reshape
-from graphad.ops.nn import batch_normalization, moments
+from graphad.ops.nn import layer_normalization
 
 _Make = Callable[..., Any] | str
 
@@ -79,17 +78,9 @@ class LayerNormalization(Layer):
         return self._cast_any(inputs)
 
     def call(self, inputs: Any) -> Tensor:
-        rank = inputs.ndim
-        axes = self._axes(rank)
-        mean, variance = moments(inputs, axes, keepdims=True)
-        gamma: Any = self.gamma
-        beta: Any = self.beta
-        known = gamma if gamma is not None else beta
+        axes = self._axes(inputs.ndim)
+        known = self.gamma if self.gamma is not None else self.beta
         if known is not None:
             for axis, size in zip(axes, known.shape, strict=True):
                 self.require_axis(inputs.shape, axis, size, 1)
-        if axes != list(range(rank - len(axes), rank)):
-            shape = [inputs.shape[k] if k in axes else 1 for k in range(rank)]
-            gamma = None if gamma is None else reshape(gamma, shape)
-            beta = None if beta is None else reshape(beta, shape)
-        return batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+        return layer_normalization(inputs, axes, self.beta, self.gamma, self.epsilon)

@@ -3,7 +3,7 @@
 The modules by subject:
 
     activations           activation, softmaxes, isotonic
-    normalisation         normalize, statistics
+    normalisation         normalize, own_moments, statistics
     convolutions          convolutions, conv, windows, halves, morphology
     pools                 pools, pooling, fractional
     on both               arguments, direct, blocks

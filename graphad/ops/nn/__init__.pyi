@@ -68,6 +68,9 @@ from graphad.ops.nn.normalize import dropout as dropout
 from graphad.ops.nn.normalize import embedding_lookup as embedding_lookup
 from graphad.ops.nn.normalize import l2_loss as l2_loss
 from graphad.ops.nn.normalize import moments as moments
+from graphad.ops.nn.own_moments import group_normalization as group_normalization
+from graphad.ops.nn.own_moments import instance_normalization as instance_normalization
+from graphad.ops.nn.own_moments import layer_normalization as layer_normalization
 from graphad.ops.nn.pools import avg_pool as avg_pool
 from graphad.ops.nn.pools import avg_pool1d as avg_pool1d
 from graphad.ops.nn.pools import avg_pool2d as avg_pool2d

@@ -146,6 +146,35 @@ def _batch_statistics(x: Any, offset: Any, scale: Any) -> Any:
     return (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * scale + offset
 
 
+def layer_normalized(x: Any, offset: Any, scale: Any, axis: Any = -1) -> Any:
+    return nn.layer_normalization(x, axis, offset, scale)
+
+
+def group_normalized(x: Any, offset: Any, scale: Any, groups: int, axis: int = -1) -> Any:
+    return nn.group_normalization(x, groups, axis, offset, scale)
+
+
+def instance_normalized(x: Any, offset: Any, scale: Any, axis: int = -1) -> Any:
+    return nn.instance_normalization(x, axis, offset, scale)
+
+
+def _normalized(x: Any, axes: Any) -> Any:
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + 1e-3)
+
+
+def _in_groups(x: Any, offset: Any, scale: Any, groups: int) -> Any:
+    """Channel by channel, those of a group looked up by their number."""
+    y = np.empty_like(x)
+    each = x.shape[-1] // groups
+    for k in range(x.shape[-1]):
+        first = k // each * each
+        group = x[..., first : first + each]
+        axes = tuple(range(1, x.ndim))
+        mean, variance = group.mean(axes, keepdims=True)[..., 0], group.var(axes, keepdims=True)[..., 0]
+        y[..., k] = (x[..., k] - mean) / np.sqrt(variance + 1e-3) * scale[k] + offset[k]
+    return y
+
+
 def looked_up(params: Any, ids: Any, max_norm: float | None = None) -> Any:
     # The gradient of an identity is a tensor, where that of a plain lookup is IndexedSlices.
     return nn.embedding_lookup(identity(params), ids, max_norm)
@@ -186,6 +215,59 @@ NORMALIZE = [
         real(3),
         positive(3),
         expected=lambda x, m, v: (x - m) / np.sqrt(v + 0.1),
+    ),
+    OpCase(
+        layer_normalized,
+        real(2, 3, 4),
+        real(4),
+        real(4, seed=1),
+        unknown=SIZES,
+        expected=lambda x, b, s: _normalized(x, -1) * s + b,
+    ),
+    OpCase(
+        layer_normalized,
+        real(2, 3, 4),
+        real(2, 4),
+        real(2, 4, seed=1),
+        axis=[2, 0],
+        unknown=(),
+        expected=lambda x, b, s: _normalized(x, (0, 2)) * s[:, None] + b[:, None],
+    ),
+    OpCase(
+        group_normalized,
+        real(2, 3, 2, 4),
+        real(4),
+        real(4, seed=1),
+        groups=2,
+        unknown=(),
+        expected=lambda x, b, s: _in_groups(x, b, s, 2),
+    ),
+    OpCase(
+        group_normalized,
+        real(2, 6, 3),
+        real(6),
+        real(6, seed=1),
+        groups=3,
+        axis=1,
+        unknown=(),
+        expected=lambda x, b, s: _in_groups(x.swapaxes(1, 2), b, s, 3).swapaxes(1, 2),
+    ),
+    OpCase(
+        group_normalized,
+        real(3, 4),
+        real(4),
+        real(4, seed=1),
+        groups=2,
+        unknown=(),
+        expected=lambda x, b, s: _in_groups(x, b, s, 2),
+    ),
+    OpCase(
+        instance_normalized,
+        real(2, 5, 3),
+        real(3),
+        real(3, seed=1),
+        unknown=(),
+        expected=lambda x, b, s: _normalized(x, 1) * s + b,
     ),
     OpCase(batch_statistics, real(5, 2), real(2), real(2, seed=1), expected=_batch_statistics),
     OpCase(nn.bias_add, real(2, 3, 4), real(4), expected=np.add),
