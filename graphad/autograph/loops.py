@@ -29,6 +29,7 @@ from graphad.ops.control.again import Again, supposing
 from graphad.ops.control.cond import as_predicate, placeholder
 from graphad.ops.control.parts import Part, completed, loop_dims, loop_writes, same_structure
 from graphad.ops.control.scan import Walk
+from graphad.ops.control.segments import Segments
 from graphad.ops.control.while_loop import bind_loop, step_limit
 from graphad.ops.control.written import Row, collected, counts_up, rows_of
 from graphad.ops.math import greater, minimum
@@ -380,7 +381,7 @@ class _Tracing:
             most = step_limit(maximum)
             limit = most if limit is None else minimum(limit, most)
         steps = walk.length if walk is not None and test is None and maximum is None else None
-        outputs = bind_loop(
+        looped = bind_loop(
             test_part,
             body_part,
             limit,
@@ -390,13 +391,13 @@ class _Tracing:
             steps=steps,
             unread=len(late),
         )
-        through = dict(zip(kept, outputs, strict=False))
-        count = outputs[len(start)]
-        self._check_started(count, limit, None if may_change else walk)
-        for k, y in zip(rows, outputs[len(start) + 1 :], strict=True):
+        carried = Segments(kept=len(kept), late=None)
+        through = dict(zip(kept, carried.kept(looped.carry), strict=True))
+        self._check_started(looped.steps, limit, None if may_change else walk)
+        for k, y in zip(rows, looped.ys, strict=True):
             may_end = test_part is not None or maximum is not None
-            through[k] = self._rows[k].joined(self._values[k], y, count, steps, may_end)
-        return self._results([*[through[k] for k in range(n)], *outputs[len(kept) : len(start)]], n)
+            through[k] = self._rows[k].joined(self._values[k], y, looped.steps, steps, may_end)
+        return self._results([*[through[k] for k in range(n)], *carried.late(looped.carry)], n)
 
     def _check_started(self, count: Tensor, limit: Tensor | None, walk: Walk | None) -> None:
         """Bind a check that the loop ran a step, if a variable gets its first value there.

@@ -144,7 +144,7 @@ def _place_ys(found: Repeat) -> None:
 def _choose_ways(found: Repeat) -> None:
     part, n = found.body, found.op.n_carry
     makers = _makers(part)
-    roots = [part.site(value).root for value in part.outputs[:n]]
+    roots = [part.site(value).root for value in found.op.results.carries(part.outputs)]
     end = len(part.units)
     last_read = dict.fromkeys(range(n), -1)
     for position, unit in enumerate(part.units):

@@ -150,6 +150,12 @@ def repeat_of(unit: Unit) -> Repeat:
     return unit.repeat
 
 
+def passed(unit: Unit) -> list[Site]:
+    """What a loop op or a cond passes to the graphs that it holds: what it reads, but its limit or predicate."""
+    is_known = unit.kind == REPEAT and bool(unit.scalars)  # a limit that is known is not read
+    return list(unit.reads if is_known else unit.reads[1:])
+
+
 def branch_of(unit: Unit) -> Branch:
     """The native form of a unit that is a cond."""
     if unit.branch is None:

@@ -71,7 +71,7 @@ def _closed_node(
     op: Any = node.op
     rule = op.rule
     n_outputs = len(node.specs)
-    x_specs = [graph.specs[i] for i in node.inputs[: op.n_inputs]]
+    x_specs = [graph.specs[i] for i in op.inputs.xs(node.inputs)]
     positions: list[int] = []
 
     def run(*bars: Tensor) -> list[Any]:

@@ -40,6 +40,7 @@ from graphad.vectorize.batch import BatchedTensor
 
 if TYPE_CHECKING:
     from graphad.ops.control.custom import ClosedRule
+    from graphad.ops.control.segments import Segments
 
 
 class Rule:
@@ -137,9 +138,9 @@ class Rule:
         variable = self._variables[k - self._n_arguments]
         return f"variable {getattr(variable, 'name', k - self._n_arguments)!r}"
 
-    def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
+    def stacked(self, ctx: BatchContext, places: Segments) -> StackedRule:
         """The rule for stacked values at the level below."""
-        return StackedRule(self, ctx, n_inputs)
+        return StackedRule(self, ctx, places)
 
     def register(self, closed_rule: ClosedRule) -> None:
         """Make the rule known to models that are loaded later in this process without it."""
@@ -149,12 +150,12 @@ class Rule:
 class StackedRule:
     """A rule of a batch level as seen from the level below: it re-enters the batch level to run the rule."""
 
-    __slots__ = ("__weakref__", "_ctx", "_n_inputs", "_rule", "name", "trace")
+    __slots__ = ("__weakref__", "_ctx", "_places", "_rule", "name", "trace")
 
-    def __init__(self, rule: Any, ctx: BatchContext, n_inputs: int) -> None:
+    def __init__(self, rule: Any, ctx: BatchContext, places: Segments) -> None:
         self._rule = rule
         self._ctx = ctx
-        self._n_inputs = n_inputs
+        self._places = places
         self.name = rule.name
         below = ctx.level.below
         self.trace = below if getattr(below, "is_trace", False) else None
@@ -165,8 +166,8 @@ class StackedRule:
         before, level.below = level.below, below
         try:
             with entered(level):
-                rows = [level.wrap(bar, ctx.stacked(self._n_inputs + k)) for k, bar in enumerate(bars)]
-                row_specs = [ctx.row_spec(k) for k in range(self._n_inputs)]
+                rows = [level.wrap(bar, ctx.stacked(self._places.ys[k])) for k, bar in enumerate(bars)]
+                row_specs = [ctx.row_spec(k) for k in self._places.xs]
                 out = self._rule.cotangents(rows, row_specs)
             with entered(below):
                 return [
@@ -176,8 +177,8 @@ class StackedRule:
         finally:
             level.below = before
 
-    def stacked(self, ctx: BatchContext, n_inputs: int) -> StackedRule:
-        return StackedRule(self, ctx, n_inputs)
+    def stacked(self, ctx: BatchContext, places: Segments) -> StackedRule:
+        return StackedRule(self, ctx, places)
 
     def register(self, closed_rule: object) -> None:
         """Does nothing: a stacked rule belongs to no user's function by itself."""

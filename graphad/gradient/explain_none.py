@@ -264,7 +264,7 @@ def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
     from graphad.ops.control.custom import ClosedCustom, CustomGradient  # few tapes are asked why
 
     if isinstance(op, CustomGradient | ClosedCustom):
-        found = _joined(known[: op.n_inputs])
+        found = _joined(op.inputs.xs(known))
         if found is None and any(known):
             found = Break(
                 op, None, "its gradient function has no gradient for values that are not its arguments"

@@ -42,6 +42,7 @@ from graphad.devices.transfer import copied
 from graphad.gradient.tape import GradientTape
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.ensure import EnsureShape
+from graphad.ops.control.segments import Segments
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -167,7 +168,12 @@ class HostTaped(HostCall):
 
     @property
     def n_outputs(self) -> int:
-        return len(self.dtypes) + 1
+        return self.outputs.total
+
+    @property
+    def outputs(self) -> Segments:
+        """The segments of the op's outputs."""
+        return Segments(results=len(self.dtypes), tape=1)
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Op:
         return self  # the number of the tape has no derivative
@@ -183,9 +189,10 @@ class HostTaped(HostCall):
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         inputs = list(ctx.inputs)
         followed = [i for i, x in enumerate(inputs) if ctx.needs(i) and x.dtype.is_differentiable]
-        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars[:-1])]
+        outputs = self.outputs
+        bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(outputs.results(y_bars))]
         again = TapePullback(self.function, self.dtypes, len(inputs), followed)
-        return _cotangents(again, inputs, followed, [ctx.outputs[-1], *inputs, *bars])
+        return _cotangents(again, inputs, followed, [*outputs.tape(ctx.outputs), *inputs, *bars])
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return tuple([None if all(axis is None for axis in axes) else MIXED] * self.n_outputs)
@@ -273,14 +280,14 @@ class TapePullback(HostFunction):
     """A function of (number of a tape, inputs, cotangents of the results) that gives the cotangents of inputs."""
 
     def __init__(self, tapes: KeptTapes, dtypes: Sequence[DType], n: int, followed: Sequence[int]) -> None:
-        pulled = _pullback(tapes.function, dtypes, n, followed)
+        pulled, places = _pullback(tapes.function, dtypes, n, followed), Segments(inputs=n, bars=None)
 
         def from_tape(number: Any, *values: Any) -> Any:
             kept = tapes.tape(int(number))
             if kept is None:
                 return pulled(*values)
             tape, inputs, results = kept
-            return _pulled_by(tape, [inputs[i] for i in followed], results, values[n:])
+            return _pulled_by(tape, [inputs[i] for i in followed], results, places.bars(values))
 
         super().__init__(from_tape, f"gradient of {tapes.name}", True)
         self._pulled = pulled
@@ -295,8 +302,10 @@ def _pullback(
 ) -> Callable[..., Any]:
     """A function of (inputs, cotangents of the results) that gives the cotangents of the inputs that are followed."""
 
+    places = Segments(inputs=n, bars=None)
+
     def pulled(*values: Tensor) -> Tensor | list[Tensor]:
-        inputs, bars = values[:n], values[n:]
+        inputs, bars = places.inputs(values), places.bars(values)
         sources = [inputs[i] for i in followed]
         with GradientTape() as tape:
             tape.watch(sources)

@@ -208,7 +208,8 @@ def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
     op: Any = node.op
     if not isinstance(op, ClosedCustom):
         return node
-    graph = specialise(op.rule.graph, specs[op.n_inputs :], expanding=False)
+    places = op.inputs
+    graph = specialise(op.rule.graph, [*places.ys(specs), *places.closed(specs)], expanding=False)
     if graph is op.rule.graph:
         return node
     rule = ClosedRule(op.rule.name, graph, op.rule.positions)

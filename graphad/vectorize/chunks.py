@@ -84,10 +84,9 @@ def in_chunks(
             range(len(stacked)), key=lambda i: stacked[i]
         )  # inputs that are the same for all rows come first
         xs = [_cut(inputs[i], full, chunk) if stacked[i] else inputs[i] for i in order]
-        n = len(xs) - sum(stacked)
-        loop = Loop(None, with_inputs(body, order), 0, n, len(xs) - n, False, full)
+        loop = Loop(None, with_inputs(body, order), 0, len(xs) - sum(stacked), sum(stacked), False, full)
         outputs: Sequence[Any] = bind(loop, lift(np.int32(full)), *xs)
-        parts.append([bind(Reshape((full * chunk, *y.dims[2:])), y) for y in outputs[1:]])
+        parts.append([bind(Reshape((full * chunk, *y.dims[2:])), y) for y in loop.outputs.ys(outputs)])
     if size > full * chunk:
         parts.append(_part(graph, stacked, inputs, full * chunk, size - full * chunk))
     return parts[0] if len(parts) == 1 else [concat(pieces, 0) for pieces in zip(*parts, strict=True)]

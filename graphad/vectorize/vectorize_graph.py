@@ -38,6 +38,7 @@ from graphad.graph.walk import sub_graphs, with_outputs
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
+from graphad.ops.control.duals import parted
 from graphad.ops.control.layers import GraphLayer, Structured
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.operands import require, require_operands, row_of
@@ -102,7 +103,7 @@ class Vectorize(Structured):
                 known = set(range(len(node.inputs)) if read is None else read)
                 if isinstance(op, Cond) and op.kinds[k] != BOTH:
                     # Rows run both branches, so the residuals of a branch do not depend on the predicate.
-                    known.discard(0)
+                    known.difference_update(op.inputs.predicate)
                 if isinstance(op, Loop) and op.leaves_sizes(k):
                     # All rows run as many steps as the longest, so the residuals of a step do not depend on a row's number of
                     # steps.
@@ -342,7 +343,7 @@ class Vectorize(Structured):
         dual, mask = ctx.dual_of(self.graph, [dot is not None for dot in x_dots])
         if not any(mask):
             return [None] * len(mask)
-        graph = with_outputs(dual, dual.outputs[len(mask) :])
+        graph = with_outputs(dual, list(parted(dual.outputs, mask)[1].values()))
         dots = [dot for dot in x_dots if dot is not None]
         stacked = [
             *self.stacked,

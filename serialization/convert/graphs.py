@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.composed import Composed
 from graphad.core.dtypes import int64
+from graphad.core.errors import GraphadError
 from graphad.core.op import Op, output_specs
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
@@ -240,13 +241,22 @@ def _of_older(record: OpRecord, attributes: Callable[[], Any]) -> Any:
 
 
 def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """The specs of the op's outputs. Raises: CorruptModelError: it does not take these inputs."""
+    """The specs of the op's outputs. Raises: CorruptModelError: it does not take these inputs; LoadError: its rule
+    fails."""
     check_operands(op, inputs)
     try:
         return output_specs(op, inputs)
-    except Exception as cause:  # rules expect values of graphad; a file may hold anything
+    except GraphadError as cause:
         raise CorruptModelError(
             f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."
+        ) from cause
+    except (
+        Exception
+    ) as cause:  # loading raises LoadErrors alone; a rule that fails is no proof that the file is damaged
+        given = ", ".join(map(str, inputs))
+        raise LoadError(
+            f"op {shown(op.name)} cannot be checked: for its inputs ({shown(given, 200)}) its rule fails with "
+            f"{type(cause).__name__}: {shown(str(cause))}. If the file is as it was saved, that is a mistake of graphad's."
         ) from cause
 
 

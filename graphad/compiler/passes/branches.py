@@ -50,7 +50,7 @@ def both_branches(s: Sweep, node: Node[Cond]) -> list[int] | None:
                 or not is_definite(mine.dims)
             ):
                 return None
-    predicate, operands = node.inputs[0], node.inputs[1:]
+    (predicate,), operands = op.inputs.predicate(node.inputs), op.passed(node.inputs)
     then_values, else_values = (iter(inlined(s, graph, operands)) for graph in graphs)
     out = []
     for kind in op.kinds:

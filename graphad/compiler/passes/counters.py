@@ -124,7 +124,7 @@ def _counters(s: Sweep, node: Node[Loop]) -> Iterator[tuple[int, tuple[Size, int
     for k, spec in enumerate(op.operands.carries(op.body.inputs)):
         if spec.is_handle or not spec.dtype.is_integer or spec.dims != () or not _is_wide(spec):
             continue
-        start, moved = _start(s, node.inputs[k + 1]), _affine(op.body, op.body.outputs[k])
+        start, moved = _start(s, node.inputs[op.passed[k]]), _affine(op.body, op.body.outputs[k])
         if start is not None and moved is not None and moved[:2] == (k, 1) and moved[2]:
             yield k, (start, moved[2])
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
@@ -31,7 +31,7 @@ from graphad.graph.compose import with_given
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import runs_user_code, unchanging
 from graphad.kernels import forms
-from graphad.ops.control.kinds import branches, loops
+from graphad.ops.control.kinds import branches, is_branch, loops
 from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def invariants_first(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
     """Move invariant nodes of body and test before the loop."""
     op = node.op
     places = op.operands
-    operands, outer = node.inputs[1:], [s.spec(i) for i in node.inputs[1:]]
+    operands = op.passed(node.inputs)
+    outer = [s.spec(i) for i in operands]
     graphs = []
     for graph in [op.body] if op.test is None else [op.body, op.test]:
         inner = sweep(graph, TABLE)
@@ -64,8 +65,14 @@ def invariants_first(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
         return None
     body, test = graphs[0], graphs[1] if op.test is not None else None
     made = op.changed(test=test, body=body, n_invariant=op.n_invariant + len(new))
-    stacks = op.inputs.xs
-    inputs = [*node.inputs[: stacks.start], *new, *stacks(node.inputs)]
+    given = op.inputs
+    inputs = [
+        *given.limit(node.inputs),
+        *given.carries(node.inputs),
+        *given.invariants(node.inputs),
+        *new,
+        *given.xs(node.inputs),
+    ]
     # Drop invariants that only moved nodes have used.
     left, kept, _ = made.pruned([True] * made.n_outputs)
     return s.add(left, [inputs[k] for k in kept], node.specs, node.line)
@@ -276,23 +283,25 @@ def _without_branches(graph: Graph, inputs: set[int]) -> Graph:
     for node in graph.nodes:
         op, operands = node.op, [known[i] for i in node.inputs]
         if _is_branch(node):
-            outer = [graph.specs[i] for i in node.inputs[1:]]
-            places = [k for k, i in enumerate(node.inputs[1:]) if i in fixed]
+            branch, taken = node.op, node.op.passed(node.inputs)
+            outer = [graph.specs[i] for i in taken]
+            places = [k for k, i in enumerate(taken) if i in fixed]
             splits = [
-                Split(branch, _same(branch, outer, places), False)
-                for branch in (op.then_graph, op.else_graph)  # type: ignore[attr-defined]
+                Split(side, _same(side, outer, places), False)
+                for side in (branch.then_graph, branch.else_graph)
             ]
-            new, graphs = _moved_out(add, builder.add_constant, splits, operands[1:], len(outer))
+            given = branch.passed(operands)
+            new, graphs = _moved_out(add, builder.add_constant, splits, given, len(outer))
             if new:
                 changed = True
-                op = op.changed(then_graph=graphs[0], else_graph=graphs[1])
+                op = branch.changed(then_graph=graphs[0], else_graph=graphs[1])
                 operands = [*operands, *new]
         known += add(op, operands, node.specs, node.line)
     return builder.finish([known[i] for i in graph.outputs], graph.name)[0] if changed else graph
 
 
-def _is_branch(node: Node) -> bool:
-    return node.op.branches and not node.op.depth  # type: ignore[attr-defined]
+def _is_branch(node: Node) -> TypeGuard[Node[Cond]]:
+    return is_branch(node) and not node.op.depth
 
 
 def run(graph: Graph, options: object = None) -> Graph:

@@ -57,7 +57,7 @@ class _Scope:
             return None
         op = loop.op
         k = value - loop.start
-        return (loop, op.body.outputs[k - 1]) if k in op.outputs.ys else None
+        return (loop, op.body.outputs[op.slice_in(k)]) if k in op.outputs.ys else None
 
     def of(self, value: int) -> Any:
         """The length of a stack, in terms that are equal for stacks of one length."""
@@ -70,7 +70,7 @@ class _Scope:
             return self.of(op.inputs.xs(loop.inputs)[0])
         if op.test is not None:
             return "rounds", self.path, loop.start
-        limit = loop.inputs[0]
+        (limit,) = op.inputs.limit(loop.inputs)
         counted = self.maker(limit)
         if counted is not None and is_loop(counted):
             if limit - counted.start in counted.op.outputs.count:

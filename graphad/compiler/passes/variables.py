@@ -31,6 +31,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.control.kinds import branches, loops
+from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _carried(s: Sweep, node: Node[Loop], may_raise: bool) -> Sequence[int] | Non
     body = sweep(op.body, within)
     test = None if op.test is None else sweep(op.test, within)
     graphs = [body] if test is None else [body, test]
-    places, operands = op.operands, node.inputs[1:]
+    places, operands = op.operands, op.passed(node.inputs)
     handles = [k for k in places.invariants if body.inputs[k].is_handle]
     assigned = _assigned(body)
     if not assigned <= set(handles) or (test is not None and _assigned(test)):
@@ -87,13 +88,19 @@ def _carried(s: Sweep, node: Node[Loop], may_raise: bool) -> Sequence[int] | Non
         n_carry=op.n_carry + len(stored),
         n_invariant=op.n_invariant - len(stored),
     )
-    inputs = [node.inputs[0], *[values.get(k, operands[k]) for k in order], *places.xs(operands)]
+    inputs = [
+        *op.inputs.limit(node.inputs),
+        *[values.get(k, operands[k]) for k in order],
+        *places.xs(operands),
+    ]
     last = [_value_spec(body.inputs[k]) for k in stored]
-    n = op.n_carry
-    found = s.add(made, inputs, [*node.specs[:n], *last, *node.specs[n:]], node.line)
-    for k, value in zip(stored, found[n : n + len(stored)], strict=True):
+    before = Segments(carries=op.n_carry, rest=None)
+    after = Segments(carries=op.n_carry, stored=len(stored), rest=None)
+    specs = [*before.carries(node.specs), *last, *before.rest(node.specs)]
+    found = s.add(made, inputs, specs, node.line)
+    for k, value in zip(stored, after.stored(found), strict=True):
         s.add(_store(body, k), (operands[k], value), [s.spec(value)], node.line)
-    return [*found[:n], *found[n + len(stored) :]]
+    return [*after.carries(found), *after.rest(found)]
 
 
 @TABLE.rewrite(branches)
@@ -130,7 +137,7 @@ def _given(s: Sweep, node: Node[Cond], most: int | None, may_raise: bool) -> Seq
     if most is not None and _takes_guard(op):
         return None
     graphs = [sweep(graph, within) for graph in (op.then_graph, op.else_graph)]
-    operands = node.inputs[1:]
+    operands = op.passed(node.inputs)
     handles = [k for k, spec in enumerate(graphs[0].inputs) if spec.is_handle]
     assigned = _assigned(graphs[0]) | _assigned(graphs[1])
     if len({operands[k] for k in handles}) < len(handles) or not all(_accepts(g, may_raise) for g in graphs):
@@ -148,11 +155,13 @@ def _given(s: Sweep, node: Node[Cond], most: int | None, may_raise: bool) -> Seq
     made = op.changed(then_graph=parts[0], else_graph=parts[1], kinds=(*op.kinds, *["both"] * len(stored)))
     values = [_read(s, v, node, graphs, k) if k in handles else v for k, v in enumerate(operands)]
     last = [_value_spec(graphs[0].inputs[k]) for k in stored]
-    found = s.add(made, [node.inputs[0], *values], [*node.specs, *last], node.line)
-    for k, value in zip(stored, found[len(node.specs) :], strict=True):
+    given = Segments(outputs=len(node.specs), stored=len(stored))
+    predicate = op.inputs.predicate(node.inputs)
+    found = s.add(made, [*predicate, *values], [*node.specs, *last], node.line)
+    for k, value in zip(stored, given.stored(found), strict=True):
         graph = graphs[0] if k in _assigned(graphs[0]) else graphs[1]
         s.add(_store(graph, k), (operands[k], value), [s.spec(value)], node.line)
-    return list(found[: len(node.specs)])
+    return list(given.outputs(found))
 
 
 def _takes_guard(op: Op) -> bool:
@@ -256,6 +265,7 @@ def _without_handles(graph: Graph, order: Sequence[int], stored: Sequence[int] =
         else:
             start = builder.add_node(node.op, [known[i] for i in node.inputs], node.specs, node.line)
             known += range(start, start + len(node.specs))
-    outputs = [known[i] for i in graph.outputs]
-    outputs[at:at] = [now[k] for k in stored]
-    return builder.finish(outputs, graph.name, [inputs[k] for k in order])[0]
+    found = Segments(before=at, behind=None)
+    results = [known[i] for i in found.before(graph.outputs)]
+    results += [*[now[k] for k in stored], *[known[i] for i in found.behind(graph.outputs)]]
+    return builder.finish(results, graph.name, [inputs[k] for k in order])[0]

@@ -50,7 +50,7 @@ def slices_by_counter(s: Sweep, node: Node[Loop]) -> Found:
             walks.setdefault((value, *places), []).append(read.start)
     if not walks:
         return None
-    stacks = [walked(s, node.inputs[value + 1], start, step, op.steps) for value, start, step in walks]
+    stacks = [walked(s, node.inputs[op.passed[i]], start, step, op.steps) for i, start, step in walks]
     return counted.with_stacks(stacks, list(walks.values()))
 
 

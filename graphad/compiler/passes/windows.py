@@ -28,6 +28,7 @@ from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import Slice
 from graphad.ops.control.kinds import loops
+from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _window(s: Sweep, node: Node[Loop], counted: Counted, k: int, steps: Size) -
     """The window of carry k; None if a step does anything else with it than touch such rows."""
     op = node.op
     spec = counted.body.specs[k]
-    dims = s.spec(node.inputs[k + 1]).dims
+    dims = s.spec(op.inputs.carries(node.inputs)[k]).dims
     if spec.is_handle or not dims or dims != spec.dims:
         return None
     found = _touches(counted, k)
@@ -232,7 +233,7 @@ def _windowed(s: Sweep, node: Node[Loop], window: _Window) -> Found:
     """The results of the loop with a window instead of a buffer."""
     op = node.op
     k, n, held, steps = window.number, op.n_carry, window.size - 1, window.steps
-    buffer = node.inputs[k + 1]
+    buffer = op.inputs.carries(node.inputs)[k]
     spec = s.spec(buffer)
     number = s.number(buffer)
     if window.adds and (number is None or number == 0):
@@ -253,31 +254,31 @@ def _windowed(s: Sweep, node: Node[Loop], window: _Window) -> Found:
     )
     last_slice = steps - 1
     first = window.first + window.step * last_slice if op.reverse else window.first  # of the first step
-    limit, *rest = node.inputs
+    given = op.inputs
     inputs = [
-        limit,
-        *[x for i, x in enumerate(rest[:n]) if i != k],
+        *given.limit(node.inputs),
+        *[x for i, x in enumerate(given.carries(node.inputs)) if i != k],
         *[_row(s, buffer, first + window.forward * j) for j in range(held)],
-        *rest[n:],
+        *given.invariants(node.inputs),
+        *given.xs(node.inputs),
     ]
     if enters:
         inputs.append(walked(s, buffer, window.first + window.forward * held, window.step, steps))
     made, kept, _ = made.pruned([True] * made.n_outputs)  # without invariants that nothing reads any more
     outputs = s.bind(made, *[inputs[i] for i in kept])
-    left = [made.results.carries[n - 1 + j] for j in range(held)]
-    count = n - 1 + held
-    rows = outputs[count + 1 + stacks]
+    found = Segments(carries=n - 1, held=held, count=1, ys=stacks, rows=1, residuals=op.n_ys - stacks)
+    (rows,) = found.rows(outputs)
     if window.step < 0:
         rows = walked(s, rows, last_slice, -1, op.steps)
-    pieces = [rows, *[s.bind(Reshape((1, *(spec.dims or ())[1:])), outputs[i]) for i in left]]
+    pieces = [rows, *[s.bind(Reshape((1, *(spec.dims or ())[1:])), row) for row in found.held(outputs)]]
     after = first + window.forward * (steps - 1 + held)
     low = first if window.forward > 0 else after
     if window.forward < 0:
         pieces.reverse()
     final = _joined(s, buffer, low, steps + held, pieces)
-    results = [*outputs[: n - 1], *outputs[count : count + 1 + stacks], *outputs[count + 2 + stacks :]]
-    results.insert(k, final)
-    return results
+    carries = [*found.carries(outputs)]
+    carries.insert(k, final)
+    return [*carries, *found.count(outputs), *found.ys(outputs), *found.residuals(outputs)]
 
 
 def _body(op: Loop, window: _Window, number: Any) -> tuple[Graph, bool]:
@@ -335,14 +336,17 @@ def _body(op: Loop, window: _Window, number: Any) -> tuple[Graph, bool]:
                     rows[cell] = add(builder, ADD, rows[cell], row)
         known.append(value)
     leaving, *staying = cells[body.outputs[k]]
-    outputs = [known[i] for i in body.outputs]
-    ys = n + (op.n_ys if op.uniform < 0 else op.uniform)
-    outputs = [*outputs[:k], *outputs[k + 1 : n], *staying, *outputs[n:ys], leaving, *outputs[ys:]]
+    stacks = op.n_ys if op.uniform < 0 else op.uniform
+    found, results = Segments(carries=n, ys=stacks, residuals=None), [known[i] for i in body.outputs]
+    carries = [y for i, y in enumerate(found.carries(results)) if i != k]
+    outputs = [*carries, *staying, *found.ys(results), leaving, *found.residuals(results)]
     enters = number is None and (
         entering in outputs or any(entering in node.inputs for node in builder.nodes)
     )
-    inputs = known[: len(body.inputs)]
-    order = [*inputs[:k], *inputs[k + 1 : n], *held, *inputs[n:], *([entering] if enters else [])]
+    taken, inputs = op.operands, known[: len(body.inputs)]
+    kept = [x for i, x in enumerate(taken.carries(inputs)) if i != k]
+    further = [entering] if enters else []
+    order = [*kept, *held, *taken.invariants(inputs), *taken.xs(inputs), *further]
     return builder.finish(outputs, body.name, order)[0], enters
 
 

@@ -20,6 +20,7 @@ from graphad.compiler.units import (
     Unit,
     branch_of,
     loop_of,
+    passed,
     repeat_of,
 )
 from graphad.core.dims import UndecidedSize, at_most, product
@@ -75,7 +76,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
     elif unit.kind in (GEMM, ROUTINE, CALL):
         walks = [(site, site) for site in (*unit.reads, *targets)]
     elif unit.kind == REPEAT:
-        carries = repeat_of(unit).op.operands.carries(unit.reads if unit.scalars else unit.reads[1:])
+        carries = repeat_of(unit).op.operands.carries(passed(unit))
         known = [target for target in targets if part.is_known(target)]  # for the others the run makes room
         walks = [*zip(carries, known), *[(target, target) for target in known]]
         yield from _rounds(part, unit, targets)
@@ -94,7 +95,7 @@ def _branches(
     yield unit.reads[0], (), (), 1
     branch = branch_of(unit)
     for part, values, direct in zip(branch.partitions, branch.values, branch.direct, strict=True):
-        whole = [(site, part.specs[k]) for k, site in enumerate(unit.reads[1:])]
+        whole = [(site, part.specs[k]) for k, site in enumerate(passed(unit))]
         whole += [(targets[k], part.specs[value]) for k, value in enumerate(values) if value is not None]
         whole += [(targets[k], part.specs[root]) for root, k in direct.items()]
         for site, spec in whole:
@@ -108,7 +109,7 @@ def _rounds(
     """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
     repeat = repeat_of(unit)
     op = repeat.op
-    reads = list(unit.reads if unit.scalars else unit.reads[1:])
+    reads = passed(unit)
     body, operands, ys = repeat.body, op.operands, [targets[k] for k in op.outputs.ys]
     whole = [(targets[k], body.specs[k]) for k in operands.carries]
     whole += [

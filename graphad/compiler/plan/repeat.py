@@ -19,7 +19,7 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.places import ARENA, CELL, RELEASE_NANOSECONDS, ROUNDS, Made, Place, moves_of
 from graphad.compiler.repeat import COPIED, DIRECT
 from graphad.compiler.rows import Owned
-from graphad.compiler.units import repeat_of
+from graphad.compiler.units import passed, repeat_of
 from graphad.core.shapes import is_definite
 from graphad.kernels.sites import Site, same_size
 
@@ -80,7 +80,7 @@ class RepeatMaker:
         """Carries that become the old value of another carry, which need storage of their own."""
         n, part = self.op.n_carry, self.repeat.body
         found = []
-        for k, value in enumerate(part.outputs[:n]):
+        for k, value in enumerate(self.op.results.carries(part.outputs)):
             root = part.sites[value].root
             if root < n and root != k:
                 found.append(k)
@@ -88,10 +88,10 @@ class RepeatMaker:
 
     def _placed_roots(self) -> set[int]:
         """Roots of the body that live in results of the loop rather than in the arena."""
-        part, n = self.repeat.body, self.op.n_carry
+        part = self.repeat.body
         direct = [
             part.sites[value].root
-            for k, value in enumerate(part.outputs[:n])
+            for k, value in enumerate(self.op.results.carries(part.outputs))
             if self.repeat.ways[k] == DIRECT
         ]
         return {*direct, *self.repeat.stacked}
@@ -102,9 +102,8 @@ class RepeatMaker:
 
     def _operands(self) -> tuple[Site | None, Sequence[Site], Sequence[Site], Sequence[Site]]:
         """Limit (None where it is a number), carries, invariants and stacks among the unit's sites."""
-        reads = list(self.unit.reads)
-        limit = None if self.unit.scalars else reads.pop(0)
-        places = self.op.operands
+        limit = None if self.unit.scalars else self.unit.reads[0]
+        reads, places = passed(self.unit), self.op.operands
         return limit, places.carries(reads), places.invariants(reads), places.xs(reads)
 
     def _result(self, k: int) -> Site:

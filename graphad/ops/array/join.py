@@ -54,6 +54,8 @@ from graphad.ops.array.support import (
 
 
 def _same_dtype(op: str, specs: Sequence[TensorSpec]) -> None:
+    if not specs:  # in a file
+        raise InvalidArgumentError(f"{op}: there are no tensors; give one at least.")
     for k, spec in enumerate(specs):
         require_same_dtype(op, specs[0], spec, ("tensor 0", f"tensor {k}"))
 

@@ -55,6 +55,7 @@ from graphad.ops.control.layers import (
 )
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import rows_of
+from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
 from graphad.ops.math.select import SELECT
 
@@ -83,6 +84,8 @@ class Cond(Structured):
 
     name = "cond"
     holder = "then_graph"
+    inputs = Segments(predicate=1, operands=None)
+    passed = inputs.operands
     branches = True
     any_sizes = True  # its batch rule accepts stacks of unknown length
     then_graph: Graph
@@ -119,7 +122,7 @@ class Cond(Structured):
         return tuple(out)
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
-        operands = specs[1:]
+        operands = self.passed(specs)
         full = len(self.full) == len(operands) if self.depth else not self.full
         require(full, self.name, "its marks of stacked inputs are wrong")
         for graph, other, what in self._branches():
@@ -275,7 +278,7 @@ class Cond(Structured):
         then_graph, else_graph = (with_inputs(graph, read) for graph in graphs)
         full = tuple([self.full[i] for i in read]) if self.depth else ()
         op = Cond(then_graph, else_graph, tuple([self.kinds[k] for k in kept]), self.depth, full)
-        return op, [0, *[i + 1 for i in read]], kept
+        return op, [*self.inputs.predicate, *[self.passed[i] for i in read]], kept
 
     def outputs_full(self) -> list[bool]:
         """For each output whether it certainly carries all leading axes of the predicate.
@@ -295,18 +298,19 @@ class Cond(Structured):
         ]
 
     def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
-        read = {0}
+        read = {*self.inputs.predicate}
         for graph, mine in ((self.then_graph, ELSE), (self.else_graph, THEN)):
             of_graph = [use for use, kind in zip(used, self.kinds, strict=True) if kind != mine]
-            read.update(i + 1 for i in values_behind(graph, of_graph, but_masks))
+            read.update(self.passed[i] for i in values_behind(graph, of_graph, but_masks))
         return sorted(read)
 
     # -- derivative --------------------------------------------------------------------------------------------------
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Cond:
         """The same op with the residuals of both branches as further outputs."""
-        then_pullback = transforms.pullback_of(self.then_graph, needs[1:])
-        else_pullback = transforms.pullback_of(self.else_graph, needs[1:])
+        needed = self.passed(needs)
+        then_pullback = transforms.pullback_of(self.then_graph, needed)
+        else_pullback = transforms.pullback_of(self.else_graph, needed)
         then_graph, else_graph = then_pullback.forward, else_pullback.forward
         more_then = len(then_graph.outputs) - len(self.then_graph.outputs)
         more_else = len(else_graph.outputs) - len(self.else_graph.outputs)
@@ -325,11 +329,11 @@ class Cond(Structured):
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def batch(self, ctx: BatchContext, predicate: Ranked, *operands: Ranked) -> tuple[Tensor, ...]:
-        stacked = [ctx.stacked(i + 1) for i in range(len(operands))]
+        stacked = [ctx.stacked(self.passed[i]) for i in range(len(operands))]
         rows = ctx.stacked(0) or bool(self.depth)
         if rows and self.effects & (WRITES | IO):
             return ctx.rowwise(self, predicate, *operands)
-        known = [ctx.operand(i + 1) for i in range(len(operands))]
+        known = [ctx.operand(self.passed[i]) for i in range(len(operands))]
         try:
             then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
             else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
@@ -352,9 +356,10 @@ class Cond(Structured):
         return tuple(y if m else ctx.unstacked(y) for y, m in zip(outputs, mask, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
-        then_axes = rows_of(self.then_graph, axes[1:], specs[1:])
-        else_axes = rows_of(self.else_graph, axes[1:], specs[1:])
-        return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: same_row((axes[0], a, b))))
+        (of_predicate,) = self.inputs.predicate(axes)
+        given = self.passed(axes), self.passed(specs)
+        then_axes, else_axes = rows_of(self.then_graph, *given), rows_of(self.else_graph, *given)
+        return tuple(joined(self.kinds, then_axes, else_axes, lambda a, b: same_row((of_predicate, a, b))))
 
 
 class CondLayer(Layer):
@@ -365,7 +370,6 @@ class CondLayer(Layer):
     """
 
     __slots__ = ("else_pullback", "then_pullback")
-    first = 1
 
     op: Cond
     base: Cond
@@ -385,9 +389,9 @@ class CondLayer(Layer):
         )
         out: list[Tensor | None] = [None] * len(ctx.inputs)
         if plan.wanted:
-            x_bars = bind(plan.op(), ctx.inputs[0], *plan.operands)
+            x_bars = bind(plan.op(), *self.op.inputs.predicate(ctx.inputs), *plan.operands)
             for i, bar in zip(plan.wanted, x_bars, strict=True):
-                out[i + 1] = bar
+                out[self.op.passed[i]] = bar
         return out
 
     def _branch(
@@ -431,7 +435,7 @@ class _BackwardCond:
         if ctx.masks is not None:
             # Zeros for what the other branch alone reads are of a branch that was not taken.
             both = {*then.backward.masked} & {*other.backward.masked}
-            ctx.masks.inputs += [i + 1 for i in self.wanted if i in alone or i in both]
+            ctx.masks.inputs += [layer.op.passed[i] for i in self.wanted if i in alone or i in both]
         self._places: dict[tuple[str, int], int] = {}
         self._full: list[bool] = []
         self.operands: list[Value] = []
@@ -441,8 +445,9 @@ class _BackwardCond:
     def _collect(self, ctx: VjpContext, alone: Sequence[int]) -> None:
         op, (then, other) = self._op, self._branches
         outputs_full = op.outputs_full() if op.depth else [False] * len(op.kinds)
+        (predicate,), operands = op.inputs.predicate(ctx.inputs), op.passed(ctx.inputs)
         for i in sorted({*then.backward.inputs, *other.backward.inputs, *alone}):
-            self._add(("input", i), ctx.inputs[i + 1], bool(op.depth) and op.full[i])
+            self._add(("input", i), operands[i], bool(op.depth) and op.full[i])
         for branch in self._branches:
             for k in branch.residuals:
                 self._add(("residual", k), ctx.outputs[k], outputs_full[k])
@@ -453,7 +458,7 @@ class _BackwardCond:
             for k in sorted(bars):
                 bar = bars[k]
                 if summed and op.kinds[k] == BOTH:
-                    bar = mask_rows(ctx.inputs[0], bar, mark == THEN)
+                    bar = mask_rows(predicate, bar, mark == THEN)
                 self._add((mark, k), bar, outputs_full[k])
 
     def _add(self, key: tuple[str, int], x: Value, full: bool) -> None:

@@ -7,6 +7,7 @@ differentiable, and custom gradients nest and can be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from graphad.core.annotations import (
@@ -30,10 +31,21 @@ from graphad.ops.array.support import same_row
 from graphad.ops.control.call import Call
 from graphad.ops.control.operands import require, require_operands
 from graphad.ops.control.rows import rows_of
+from graphad.ops.control.segments import Segments
 
 PythonRule = Any  # a `Rule` of `gradient/custom.py`, on a higher floor
 declare(Kind("PythonRule", lambda x: callable(getattr(x, "cotangents", None)), words="rule"))
 declare(Kind("ClosedRule", lambda x: isinstance(x, ClosedRule), words="rule"))
+
+
+@lru_cache(256)
+def _places(n_inputs: int) -> Segments:
+    return Segments(xs=n_inputs, ys=None)
+
+
+@lru_cache(256)
+def _closed_places(n_inputs: int, n_outputs: int) -> Segments:
+    return Segments(xs=n_inputs, ys=n_outputs, closed=None)
 
 
 @define
@@ -54,25 +66,30 @@ class CustomGradient(TupleOp):
     rule: PythonRule
     n_inputs: Count
 
+    @property
+    def inputs(self) -> Segments:
+        """The segments of the op's inputs."""
+        return _places(self.n_inputs)
+
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
-        return specs[self.n_inputs :]
+        return tuple(self.inputs.ys(specs))
 
     def eval(self, *values: Array) -> tuple[Array, ...]:
-        return values[self.n_inputs :]
+        return tuple(self.inputs.ys(values))
 
     rows = no_rows("a rule in Python may do anything with the rows")
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
-        return tuple(axes[self.n_inputs :])
+        return tuple(self.inputs.ys(axes))
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
-        return [*self.rule.cotangents(bars, ctx.inputs[: self.n_inputs]), *[None] * len(y_bars)]
+        return [*self.rule.cotangents(bars, self.inputs.xs(ctx.inputs)), *[None] * len(y_bars)]
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
-        rule = self.rule.stacked(ctx, self.n_inputs)
+        rule = self.rule.stacked(ctx, self.inputs)
         outputs = bind(CustomGradient(rule, self.n_inputs), *xs)
-        stacked = [ctx.stacked(self.n_inputs + k) for k in range(len(outputs))]
+        stacked = [ctx.stacked(self.inputs.ys[k]) for k in range(len(outputs))]
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, stacked, strict=True))
 
 
@@ -121,35 +138,34 @@ class ClosedRule:
             op.name,
             f"{what} gives {len(graph.outputs)} gradients for {given} inputs",
         )
-        require_operands(op.name, graph, [*outputs, *specs[op.n_inputs + op.n_outputs :]], what)
+        require_operands(op.name, graph, [*outputs, *op.inputs.closed(specs)], what)
 
 
 class _PassesOutputs(TupleOp):
     """The forward half of an op that was read from a file: its inputs are (x..., y..., closed...), its outputs y."""
 
-    def _place(self) -> tuple[int, int]:
-        """Where y begins and ends among the inputs. Its own classes have these attributes, behind the rule."""
+    @property
+    def inputs(self) -> Segments:
+        """The segments of the op's inputs. Its own classes have these attributes, behind the rule."""
         op: Any = self
-        return op.n_inputs, op.n_inputs + op.n_outputs
+        return _closed_places(op.n_inputs, op.n_outputs)
 
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
-        return specs[slice(*self._place())]
+        return tuple(self.inputs.ys(specs))
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
-        first, last = self._place()
+        places = self.inputs
         require(
-            first <= last <= len(specs),
-            self.name,
-            f"it takes {last} inputs, there are {len(specs)}",
+            places.total <= len(specs), self.name, f"it takes {places.total} inputs, there are {len(specs)}"
         )
-        shown = specs[first:last]
+        shown = places.ys(specs)
         require(not any(spec.is_handle for spec in shown), self.name, "a variable is not an output")
 
     def eval(self, *values: Array) -> tuple[Array, ...]:
-        return values[slice(*self._place())]
+        return tuple(self.inputs.ys(values))
 
     def value_rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
-        return tuple(axes[slice(*self._place())])
+        return tuple(self.inputs.ys(axes))
 
 
 @define
@@ -168,32 +184,30 @@ class ClosedCustom(_PassesOutputs):
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor) -> Cotangents:
         bars = [ctx.zeros(k) if bar is None else bar for k, bar in enumerate(y_bars)]
-        closed = ctx.inputs[self.n_inputs + self.n_outputs :]
         graph = self.rule.graph
-        x_bars = bind(Call(graph), *bars, *closed) if graph.outputs else ()
+        x_bars = bind(Call(graph), *bars, *self.inputs.closed(ctx.inputs)) if graph.outputs else ()
         rest = [None] * (len(ctx.inputs) - self.n_inputs)
         return [*[None if k < 0 else x_bars[k] for k in self.rule.positions], *rest]
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
-        last = self.n_inputs + self.n_outputs
-        stacked = [True] * self.n_outputs + [ctx.stacked(last + k) for k in range(len(xs) - last)]
+        places = self.inputs
+        closed = places.closed(xs)
+        stacked = [True] * self.n_outputs + [ctx.stacked(places.closed[k]) for k in range(len(closed))]
         graph = ctx.batched_later(self.rule.graph, stacked)
         rule = ClosedRule(f"{self.rule.name}/rows", graph, self.rule.positions)
-        xs_and_ys = [x if ctx.stacked(k) else ctx.stack(x) for k, x in enumerate(xs[:last])]
-        return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *xs_and_ys, *xs[last:])
+        of_rows = [xs[i] if ctx.stacked(i) else ctx.stack(xs[i]) for i in (*places.xs, *places.ys)]
+        return bind(ClosedCustom(rule, self.n_inputs, self.n_outputs), *of_rows, *closed)
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> Rows:
         """Determined by the rule: the cotangent of x has the row axis of x, if the cotangents of y have that of y."""
-        last = self.n_inputs + self.n_outputs
-        found = same_row(axes[: self.n_inputs])
+        places = self.inputs
+        found = same_row(places.xs(axes))
         if not isinstance(found, int):
             return (found,) * self.n_outputs
-        y_specs = specs[self.n_inputs : last]
-        y_axes: list[RowAxis] = [
-            found if axis is None or axis == MIXED else axis for axis in axes[self.n_inputs : last]
-        ]
-        x_axes = rows_of(self.rule.graph, [*y_axes, *axes[last:]], [*y_specs, *specs[last:]], by_value=True)
-        for place, axis in zip(self.rule.positions, axes[: self.n_inputs], strict=True):
+        y_axes: list[RowAxis] = [found if axis is None or axis == MIXED else axis for axis in places.ys(axes)]
+        taken = [*places.ys(specs), *places.closed(specs)]
+        x_axes = rows_of(self.rule.graph, [*y_axes, *places.closed(axes)], taken, by_value=True)
+        for place, axis in zip(self.rule.positions, places.xs(axes), strict=True):
             if place >= 0 and axis is not None and x_axes[place] not in (None, axis):
                 return MIXED
         return tuple(y_axes)
@@ -225,7 +239,7 @@ class UnsavedCustom(_PassesOutputs):
 
     def batch(self, ctx: BatchContext, *xs: Ranked) -> tuple[Tensor, ...]:
         outputs = bind(self, *xs)
-        return tuple(y if ctx.stacked(self.n_inputs + k) else ctx.unstacked(y) for k, y in enumerate(outputs))
+        return tuple(y if ctx.stacked(self.inputs.ys[k]) else ctx.unstacked(y) for k, y in enumerate(outputs))
 
 
 def missing_rule(rule_name: str) -> MissingGradientError:

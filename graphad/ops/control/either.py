@@ -31,9 +31,11 @@ from graphad.graph.compose import append, values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
+from graphad.ops.control.duals import parted
 from graphad.ops.control.layers import Structured, add_zeros, merged
 from graphad.ops.control.operands import fit, require, require_operands
 from graphad.ops.control.rows import rows_of
+from graphad.ops.control.segments import Segments
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -49,6 +51,8 @@ class Either(Structured):
 
     name = "either"
     holder = "graph"
+    inputs = Segments(costs=2, operands=None)
+    passed = inputs.operands
     layered = False
     graph: Graph
     other: Graph
@@ -71,7 +75,7 @@ class Either(Structured):
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         for graph, what in ((self.graph, "the graph"), (self.other, "the other graph")):
-            require_operands(self.name, graph, specs[2:], what)
+            require_operands(self.name, graph, self.passed(specs), what)
             require(not graph.effects, self.name, f"{what} has effects")
         mine, its = self.graph.output_specs, self.other.output_specs
         same = len(mine) == len(its) and all(fit(x, y) or fit(y, x) for x, y in zip(mine, its, strict=True))
@@ -89,13 +93,13 @@ class Either(Structured):
         return tuple(ctx.inline(self.other if within([left[0] - right[0]], -1) else self.graph, operands))
 
     def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
-        read = {0, 1}
+        read = {*self.inputs.costs}
         for graph in (self.graph, self.other):
-            read.update(i + 2 for i in values_behind(graph, used, but_masks))
+            read.update(self.passed[i] for i in values_behind(graph, used, but_masks))
         return sorted(read)
 
     def vjp(self, ctx: VjpContext, *y_bars: Tensor | None) -> Cotangents:
-        needs = [ctx.needs(i + 2) for i in range(len(ctx.inputs) - 2)]
+        needs = [ctx.needs(self.passed[i]) for i in range(len(self.graph.inputs))]
         given = [bar is not None for bar in y_bars]
         pulled = [_Pulled(ctx.transforms, graph, needs, given) for graph in (self.graph, self.other)]
         wanted = [any(i in p.found for p in pulled) for i in range(len(needs))]
@@ -104,11 +108,11 @@ class Either(Structured):
         graph, other = (p.finish(wanted) for p in pulled)
         bars = [bar for bar in y_bars if bar is not None]
         x_bars = iter(bind(Either(graph, other), *ctx.inputs, *bars))
-        return (None, None, *[next(x_bars) if has else None for has in wanted])
+        return (*[None for _ in self.inputs.costs], *[next(x_bars) if has else None for has in wanted])
 
     def jvp(self, ctx: DualContext, x_dots: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        which = [dot is not None for dot in x_dots[2:]]
-        n = self.n_outputs
+        given = self.passed(x_dots)
+        which, n = [dot is not None for dot in given], self.n_outputs
         duals = [ctx.dual_of(graph, which) for graph in (self.graph, self.other)]
         kept = [k for k in range(n) if any(mask[k] for _, mask in duals)]
         if not kept:
@@ -117,21 +121,22 @@ class Either(Structured):
         for dual, mask in duals:
             builder = GraphBuilder()
             outputs = append(builder, dual, [builder.add_input(spec) for spec in dual.inputs])
-            wanted = [outputs[n + sum(mask[:k])] if mask[k] else add_zeros(builder, outputs[k]) for k in kept]
+            values, tangents = parted(outputs, mask)
+            wanted = [tangents[k] if mask[k] else add_zeros(builder, values[k]) for k in kept]
             graphs.append(builder.finish(wanted, dual.name)[0])
-        dots = [dot for dot in x_dots[2:] if dot is not None]
+        dots = [dot for dot in given if dot is not None]
         found = dict(zip(kept, bind(Either(*graphs), *ctx.inputs, *dots), strict=True))
         return [found.get(k) for k in range(n)]
 
     def batch(self, ctx: BatchContext, a: Ranked, b: Ranked, *operands: Ranked) -> tuple[Tensor, ...]:
-        stacked = [ctx.stacked(i + 2) for i in range(len(operands))]
-        known = [ctx.operand(i + 2) for i in range(len(operands))]
+        stacked = [ctx.stacked(self.passed[i]) for i in range(len(operands))]
+        known = [ctx.operand(self.passed[i]) for i in range(len(operands))]
         graph, mask = ctx.batched_graph(self.graph, stacked, operands=known)
         outputs = bind(Call(graph), *operands)
         return tuple(y if s else ctx.unstacked(y) for y, s in zip(outputs, mask, strict=True))
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[RowAxis]) -> tuple[RowAxis, ...]:
-        return tuple(rows_of(self.graph, axes[2:], specs[2:]))
+        return tuple(rows_of(self.graph, self.passed(axes), self.passed(specs)))
 
 
 class _Pulled:

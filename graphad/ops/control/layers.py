@@ -7,6 +7,7 @@ no effect happens twice. A cotangent of a residual (a second derivative) is pull
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from graphad.core.annotations import Cotangents, VjpContext
@@ -26,6 +27,7 @@ from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import ZerosLike
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.shape import Shape
+from graphad.ops.control.segments import Segment, Segments
 from graphad.ops.state.variables import Read
 
 if TYPE_CHECKING:
@@ -53,12 +55,14 @@ class Structured(TupleOp):
 
     Class attributes:
       holder: The attribute with the graph that keeps the layer.
+      passed: The inputs that its graphs take; those of a loop's stacks by slices.
     """
 
     structured = True
     layered = True
     keeps = (True, True)
     holder: ClassVar[str]
+    passed: ClassVar[Segment] = Segment(0, None)
     n_outputs: ClassVar[Any]
 
     @property
@@ -74,6 +78,11 @@ class Structured(TupleOp):
         return layer.pull_back(ctx, y_bars)
 
 
+@lru_cache(256)
+def _outputs(n: int) -> Segments:
+    return Segments(shown=n, residuals=None)
+
+
 class Layer:
     """Pulls back the cotangents of an op, using its last outputs, which are residuals.
 
@@ -83,12 +92,9 @@ class Layer:
     Attributes:
       op: The op.
       base: The op without the residuals, which may have a layer itself.
-    Class attributes:
-      first: The op's input to which `needs[0]` of a pullback refers.
     """
 
     __slots__ = ("base", "op")
-    first: ClassVar[int] = 0
 
     def __init__(self, op: Structured, base: Structured) -> None:
         self.op: Any = op  # of the class that its own layer knows
@@ -97,20 +103,25 @@ class Layer:
         graph.derived[op] = self
 
     @property
+    def outputs(self) -> Segments:
+        """The segments of the op's outputs."""
+        return _outputs(self.base.n_outputs)
+
+    @property
     def needs(self) -> Sequence[bool]:
-        """The inputs whose cotangents it can compute, from `first` on."""
+        """Of the inputs that are passed to the graph, those whose cotangents it can compute."""
         raise NotImplementedError
 
     def pull_back(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The cotangents of the inputs by those of all outputs; None for none."""
-        n: int = self.base.n_outputs
-        below: Layer | None = self.base.layer
-        if below is not None and all(bar is None for bar in y_bars[below.base.n_outputs :]):
-            if all(has or not ctx.needs(i) for i, has in enumerate(below.needs, below.first)):
-                return below.pull_back(ctx.first(n), y_bars[:n])
-        if any(bar is not None for bar in y_bars[n:]):
+        outputs, below = self.outputs, cast("Layer | None", self.base.layer)
+        if below is not None and all(bar is None for bar in below.outputs.residuals(y_bars)):
+            passed: Segment = self.op.passed
+            if all(has or not ctx.needs(passed[k]) for k, has in enumerate(below.needs)):
+                return below.pull_back(ctx.first(len(outputs.shown)), outputs.shown(y_bars))
+        if any(bar is not None for bar in outputs.residuals(y_bars)):
             return pull_back_residuals(self.op, ctx, y_bars)
-        return self.of_outputs(ctx, y_bars[:n])
+        return self.of_outputs(ctx, outputs.shown(y_bars))
 
     def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The cotangents of the inputs by those of the outputs of `base`."""

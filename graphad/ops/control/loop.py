@@ -37,7 +37,7 @@ from graphad.ops.control.loop_layer import LoopLayer
 from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import rows_of
-from graphad.ops.control.segments import Segments
+from graphad.ops.control.segments import Segment, Segments
 from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Loop(Structured):
 
     name = "loop"
     holder = "body"
+    passed = Segment(1, None)
     repeats = True
     known_as = "while_loop"
     any_sizes = True  # its batch rule takes stacks of unknown length
@@ -115,6 +116,14 @@ class Loop(Structured):
     def outputs(self) -> Segments:
         """The segments of the op's outputs."""
         return _outputs(self.n_carry, self.n_ys)
+
+    def stack_of(self, result: int) -> int:
+        """The number of the output that stacks a result of the body."""
+        return self.outputs.ys[self.results.ys.number(result)]
+
+    def slice_in(self, k: int) -> int:
+        """The number of the body's result that output k, one of the ys, stacks."""
+        return self.results.ys[self.outputs.ys.number(k)]
 
     @property
     def n_ys(self) -> int:
@@ -248,22 +257,23 @@ class Loop(Structured):
         uniform = self.uniform if self.uniform < 0 else sum(k < self.uniform for k in ys)
         op = Loop(test, body, len(carry), len(invariants), len(xs), self.reverse, self.steps, uniform)
         outputs = [*carry, *self.outputs.count, *[self.outputs.ys[k] for k in ys]]
-        return op, [0, *[i + 1 for i in inputs]], outputs
+        return op, [*self.inputs.limit, *[self.passed[i] for i in inputs]], outputs
 
     def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
         kept, read = self._read(used, True, but_masks)
-        return [0, *[i + 1 for i in sorted(kept | read)]]
+        return [*self.inputs.limit, *[self.passed[i] for i in sorted(kept | read)]]
 
     def leaves_sizes(self, k: int) -> bool:
         """Whether output k is a stack of integers that only the derivative reads."""
-        residual = 0 <= self.uniform < k - self.n_carry
-        return residual and self.body.specs[self.body.outputs[k - 1]].dtype.is_integer
+        ys = self.outputs.ys
+        residual = k in ys and 0 <= self.uniform <= ys.number(k)
+        return residual and self.body.specs[self.body.outputs[self.slice_in(k)]].dtype.is_integer
 
     def slices_read(self, k: int) -> set[int] | None:
         """The inputs on whose values the slices of stack k depend, besides the number of steps; None if a carry is among
         them."""
-        read = inputs_behind(self.body, [self.body.outputs[k - 1]], by_value=True)
-        return None if any(i in self.operands.carries for i in read) else {i + 1 for i in read}
+        read = inputs_behind(self.body, [self.body.outputs[self.slice_in(k)]], by_value=True)
+        return None if any(i in self.operands.carries for i in read) else {self.passed[i] for i in read}
 
     def _read(
         self, used: Sequence[bool], by_value: bool = False, but_masks: bool = False
@@ -286,8 +296,8 @@ class Loop(Structured):
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Loop:
         """The same loop with stacks of residuals as further ys."""
-        n, operands = self.n_carry, self.operands
-        active = list(needs[1:])
+        operands = self.operands
+        active = list(self.passed(needs))
         invariant = apart(transforms, self.body, operands.invariants, active)
         step, further = (self.body, ()) if invariant is None else (invariant.rest, invariant.active)
         fixed = frozenset([*operands.invariants, *range(operands.total, len(step.inputs))])
@@ -298,7 +308,7 @@ class Loop(Structured):
             more = [a or d for a, d in zip(given, self.results.carries(pullback.differentiable), strict=True)]
             if more == given:
                 break
-            active[:n] = more
+            active = [*more, *operands.invariants(active), *operands.xs(active)]
         forward = pullback.forward
         stacked = tuple([i for i in pullback.full.inputs if i in operands.carries])
         if invariant is None:

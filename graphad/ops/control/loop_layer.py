@@ -36,7 +36,6 @@ class LoopLayer(Layer):
     """
 
     __slots__ = ("invariant", "pullback", "stacked")
-    first = 1
     op: Loop
     base: Loop
 
@@ -51,7 +50,7 @@ class LoopLayer(Layer):
     @property
     def needs(self) -> Sequence[bool]:
         # The invariant values follow the body's operands.
-        return self.pullback.needs[: self.op.operands.total]
+        return Segments(operands=self.op.operands.total, values=None).operands(self.pullback.needs)
 
     def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         outputs = self.base.outputs
@@ -132,12 +131,12 @@ class _BackwardLoop:
         self.layer, self.backward, self.given, self.carried = layer, backward, given, carried
         self.specs, self.made = layer.pullback.forward.inputs, loop.body.output_specs
         # Invariant values follow the body's operands; residuals and stacked carries follow its results.
-        self.n_inputs, shown = loop.operands.total, layer.base.results
+        shown = layer.base.results
         self.taken = Segments(
             carries=loop.n_carry,
             invariants=loop.n_invariant,
             xs=loop.n_xs,
-            values=len(self.specs) - self.n_inputs,
+            values=len(self.specs) - loop.operands.total,
         )
         self.gives = Segments(
             carries=loop.n_carry,
@@ -148,7 +147,7 @@ class _BackwardLoop:
         added = [*self.taken.invariants, *self.taken.values]
         self.sums = [i for i in added if i in backward.places]
         self.of_xs = [i for i in self.taken.xs if i in backward.places]
-        self.values = [i - self.n_inputs for i in backward.inputs if i in self.taken.values]
+        self.values = [self.taken.values.number(i) for i in backward.inputs if i in self.taken.values]
         self._first: Graph | None = None
         self._read: Sequence[int] = ()
         if self.values:
@@ -164,14 +163,15 @@ class _BackwardLoop:
     def stacks(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> list[_Stack]:
         """Carries before each step and xs, residuals, cotangents of ys."""
         found = []
+        op = self.layer.op
         for i in self.backward.inputs:
             if i in self.taken.carries:
                 place = self.gives.stacked[self.layer.stacked.index(i)]
-                found.append(_Stack("input", i, ctx.outputs[place + 1], self.specs[i]))
+                found.append(_Stack("input", i, ctx.outputs[op.stack_of(place)], self.specs[i]))
             elif i in self.taken.xs:
-                found.append(_Stack("input", i, ctx.inputs[i + 1], self.specs[i]))
+                found.append(_Stack("input", i, ctx.inputs[op.passed[i]], self.specs[i]))
         for i in self.backward.residuals:
-            found.append(_Stack("residual", i, ctx.outputs[i + 1], self.made[i]))
+            found.append(_Stack("residual", i, ctx.outputs[op.stack_of(i)], self.made[i]))
         for k, (has, bar) in enumerate(zip(self.gives.ys(self.given), y_bars, strict=True)):
             if has and bar is not None:
                 found.append(_Stack("y", k, bar, _slice_spec(self.made[self.gives.ys[k]], bar)))
@@ -187,7 +187,7 @@ class _BackwardLoop:
         known = {**fixed, **{i: value for (kind, i), value in walked.items() if kind == "input"}}
         if self._first is not None:
             found = append(builder, self._first, [fixed[i] for i in self._read])
-            known.update((self.n_inputs + k, value) for k, value in zip(self.values, found, strict=True))
+            known.update((self.taken.values[k], value) for k, value in zip(self.values, found, strict=True))
         sources = [known[i] for i in backward.inputs]
         sources += [walked["residual", i] for i in backward.residuals]
         sources += [bars[k] for k in taken.carries if self.given[k]]
@@ -204,14 +204,16 @@ class _BackwardLoop:
 
     def operands(self, ctx: VjpContext, carry_bars: Sequence[Tensor | None]) -> list[Value]:
         """What the backward loop begins with and what it reads in each step, without the stacks."""
-        inputs = ctx.inputs[1:]
+        inputs = self.layer.op.passed(ctx.inputs)
         found: list[Value] = []
         for k in self.carried:
             bar = carry_bars[k]
             found.append(ctx.zeros(k) if bar is None else bar)
         for i in self.sums:
             of_value = i in self.taken.values
-            found.append(self._apart.zeros(i - self.n_inputs, inputs) if of_value else zeros_of(inputs[i]))
+            found.append(
+                self._apart.zeros(self.taken.values.number(i), inputs) if of_value else zeros_of(inputs[i])
+            )
         return found + [inputs[i] for i in self.fixed]
 
     def cotangents(
@@ -219,22 +221,24 @@ class _BackwardLoop:
     ) -> list[Tensor | None]:
         """The cotangents of the loop's inputs by the results of the backward loop `op`."""
         out: list[Tensor | None] = [None] * len(ctx.inputs)
+        passed = self.layer.op.passed
         of_values: dict[int, Tensor] = {}
         for place, k in enumerate([*self.carried, *self.sums]):
             if k in self.taken.values:
-                of_values[k - self.n_inputs] = results[place]
+                of_values[self.taken.values.number(k)] = results[place]
             else:
-                out[k + 1] = results[place]
+                out[passed[k]] = results[place]
         if of_values:
             certain = op.steps is not None and at_most(1, op.steps)
-            found = self._apart.pull_back(count, certain, ctx.inputs[1:], of_values)
+            found = self._apart.pull_back(count, certain, passed(ctx.inputs), of_values)
             for i, bar in found.items():
-                before = out[i + 1]
-                out[i + 1] = bar if before is None else bind(ADD, before, bar)
+                before = out[passed[i]]
+                out[passed[i]] = bar if before is None else bind(ADD, before, bar)
         for i, bar in zip(self.of_xs, op.outputs.ys(results), strict=True):
             # A loop without steps does not know the sizes of a slice; those of the stacks that it walks are known.
-            fits = is_definite(bar.dims) and bar.dims == ctx.shape(i + 1)
-            out[i + 1] = bar if fits else reshape_like(bar, ctx, i + 1)
+            place = passed[i]
+            fits = is_definite(bar.dims) and bar.dims == ctx.shape(place)
+            out[place] = bar if fits else reshape_like(bar, ctx, place)
         return out
 
 

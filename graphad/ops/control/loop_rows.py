@@ -49,16 +49,16 @@ def batch_loop(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any
         return _batched(loop, ctx, limit, values)
     except GraphadError:
         # As in `Loop.fold`: without a step, the sizes of slices need not fit the others.
-        if not any((ctx.row_spec(i + 1).dims or ())[:1] == (0,) for i in loop.operands.xs):
+        if not any((ctx.row_spec(i).dims or ())[:1] == (0,) for i in loop.inputs.xs):
             raise
     return _without_steps(loop, ctx, values)
 
 
 def _without_steps(loop: Loop, ctx: BatchContext, values: Sequence[Any]) -> tuple[Tensor, ...]:
     """The outputs of a loop that makes no step in any row: the carries as they are, and stacks without slices."""
-    places = loop.operands
     rows = [ctx.row_spec(i) for i in range(loop.inputs.total)]
-    carries = [values[i] if ctx.stacked(i + 1) else ctx.unstacked(values[i]) for i in places.carries]
+    starts = zip(loop.operands.carries(values), loop.inputs.carries, strict=True)
+    carries = [x if ctx.stacked(i) else ctx.unstacked(x) for x, i in starts]
     stacks = [
         ctx.unstacked(zeros((0, *[0 if size is None else size for size in (y.dims or ())[1:]]), y.dtype))
         for y in loop.outputs.ys(loop.infer(*rows))
@@ -67,11 +67,11 @@ def _without_steps(loop: Loop, ctx: BatchContext, values: Sequence[Any]) -> tupl
 
 
 def _batched(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any]) -> tuple[Tensor, ...]:
-    places, results = loop.operands, loop.results
-    stacked = [ctx.stacked(i + 1) for i in range(places.total)]
+    places, given, results = loop.operands, loop.inputs, loop.results
+    stacked = [ctx.stacked(loop.passed[i]) for i in range(places.total)]
     carry, fixed, xs = places.carries(stacked), places.invariants(stacked), places.xs(stacked)
-    operands = [ctx.row_spec(i + 1) for i in places.carries] + [ctx.operand(i + 1) for i in places.invariants]
-    operands += [ctx.slice_operand(i + 1) for i in places.xs]
+    operands = [ctx.row_spec(i) for i in given.carries] + [ctx.operand(i) for i in given.invariants]
+    operands += [ctx.slice_operand(i) for i in given.xs]
     operands = ctx.lasting(loop.body, operands, len(places.carries))
     while True:
         # A carry is stacked if its start is or the body makes it so.
@@ -80,9 +80,9 @@ def _batched(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any])
         if wider == carry:
             break
         carry = wider
-    test, own = None, ctx.stacked(0)
+    test, own = None, any(map(ctx.stacked, given.limit))
     if loop.test is not None:
-        tested = operands[: places.xs.start]
+        tested = [*places.carries(operands), *places.invariants(operands)]
         test, (test_stacked,) = ctx.batched_graph(loop.test, [*carry, *fixed], operands=tested)
         own = own or test_stacked
     if own and loop.effects & (WRITES | IO):
@@ -119,16 +119,16 @@ def _own_steps(
     flags = [i in places.carries or s for i, s in enumerate(stacked)]
     body, mask = ctx.batched_graph(loop.body, flags, operands=operands)
     # Residuals that are sizes exist once, from the active rows, if they are the same in all of them.
-    once = [not m and loop.leaves_sizes(k + 1) for k, m in enumerate(mask)]
+    once = [not m and k in results.ys and loop.leaves_sizes(loop.stack_of(k)) for k, m in enumerate(mask)]
     body = with_stacked_outputs(body, mask, [not shared for shared in once], ctx.size)
     test = None
     if loop.test is not None:
-        last = places.xs.start
-        test, test_mask = ctx.batched_graph(loop.test, flags[:last], operands=operands[:last])
+        tested, known = ([*places.carries(each), *places.invariants(each)] for each in (flags, operands))
+        test, test_mask = ctx.batched_graph(loop.test, tested, operands=known)
         test = with_stacked_outputs(test, test_mask, [True], ctx.size)
     carry = [x if s else ctx.stack(x) for x, s in zip(places.carries(values), stacked, strict=False)]
     fixed, stacks = places.invariants(values), places.xs(values)
-    longest = reduce_max(limit) if ctx.stacked(0) else limit
+    longest = reduce_max(limit) if any(map(ctx.stacked, loop.inputs.limit)) else limit
     step = _step(loop, body, test, flags, once, ctx.size, limit.spec)
     zero = lift(np.int32(0))
     more: list[Any] = []
@@ -145,7 +145,9 @@ def _own_steps(
         steps=None,
     )
     if test is not None:
-        op = op.changed(test=_any_active(step, carried.active[0], op.operands.xs.start))
+        read = op.operands
+        specs = [*read.carries(step.inputs), *read.invariants(step.inputs)]
+        op = op.changed(test=_any_active(specs, carried.active[0]))
     outputs = bind(op, longest, *carry, zero, *more, *fixed, limit, longest, *stacks)
     count = limit if test is None else outputs[carried.counts[0]]
     ys = [
@@ -215,8 +217,8 @@ def _finished(loop: Loop, body: Graph, once: Sequence[bool]) -> Graph:
     return builder.finish(outputs, "finished")[0]
 
 
-def _any_active(step: Graph, place: int, n_inputs: int) -> Graph:
+def _any_active(specs: Sequence[TensorSpec], place: int) -> Graph:
     """Whether any row is active, as a graph of carries and invariants."""
     builder = GraphBuilder()
-    inputs = [builder.add_input(spec) for spec in step.inputs[:n_inputs]]
+    inputs = [builder.add_input(spec) for spec in specs]
     return builder.finish([add(builder, ReduceAny((0,), False), inputs[place])], "any_active")[0]

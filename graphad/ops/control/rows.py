@@ -10,10 +10,11 @@ from graphad.core.annotations import RowAxis
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, output_specs
 from graphad.core.spec import TensorSpec
-from graphad.graph.ir import Graph, Node
+from graphad.graph.ir import Graph, Node, spec_of_constant
 
 if TYPE_CHECKING:
     from graphad.core.op import Op
+    from graphad.ops.control.segments import Segment
 
 
 def rows_of(
@@ -39,7 +40,7 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
     """The specs of all values, inferred again from those of the inputs."""
     if specs is None or all(spec.is_definite for spec in graph.specs):
         return graph.specs
-    found = [*specs, *graph.specs[len(graph.inputs) : graph.first_node_value]]
+    found = [*specs, *map(spec_of_constant, graph.constants)]
     for node in graph.nodes:
         inferred = node.specs
         if not all(spec.is_definite for spec in node.specs):
@@ -80,9 +81,9 @@ def rows_within(
         graph = getattr(op, field, None)
         if not op.structured or not isinstance(graph, Graph):
             continue
-        first = len(axes) - len(graph.inputs)
-        known: list[Any] = [*axes[first:], *[None] * len(graph.constants)]
-        found = _specs_for(graph, specs[first:] if field != "body" else None)
+        passed: Segment = op.passed  # type: ignore[attr-defined]
+        known: list[Any] = [*passed(axes), *[None] * len(graph.constants)]
+        found = _specs_for(graph, passed(specs) if field != "body" else None)
         for node in graph.nodes:
             mine = [known[i] for i in node.inputs]
             out = _node_rows(node, [found[i] for i in node.inputs], mine)

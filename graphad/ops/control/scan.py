@@ -29,6 +29,7 @@ from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
 from graphad.ops.control.parts import Nest, Part, constants, same_structure
+from graphad.ops.control.segments import Segments
 from graphad.ops.control.while_loop import bind_loop, check_carry
 
 R = TypeVar("R")
@@ -222,8 +223,8 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
         specs = walk.specs()
         body = Part("map_fn", run, specs, "map")
         _check_signature(body.graph.output_specs, signature)
-        outputs = bind_loop(None, body, walk.limit(), (), walk.xs, specs, False, walk.length)
-        return reranked(found[0].build(outputs[1:]), of_stack(walk.length))
+        looped = bind_loop(None, body, walk.limit(), (), walk.xs, specs, False, walk.length)
+        return reranked(found[0].build(looped.ys), of_stack(walk.length))
     length = walk.length or 0
     if not length:
         if signature is None:  # as if `fn` kept the dtypes
@@ -250,8 +251,10 @@ def _fold(
         nest = Nest(_dense(initializer))
         start = nest.tensors()
 
+    given = Segments(carries=len(start), slices=None)
+
     def step(*values: TensorLike) -> list[Any]:
-        result = fn(nest.build(values[: len(start)]), walk.element(values[len(start) :]))
+        result = fn(nest.build(given.carries(values)), walk.element(given.slices(values)))
         found = Nest(_dense(result))
         if not same_structure(found.shape, nest.shape):
             raise StructureError(
@@ -290,8 +293,8 @@ def _traced_fold(
     reverse: bool,
     all_results: bool,
 ) -> tuple[list[Any], list[Any]]:
-    n = len(start)
-    specs = [TensorSpec.of(x.dims, x.dtype) for x in start] + walk.specs()
+    n, carried = len(start), [TensorSpec.of(x.dims, x.dtype) for x in start]
+    specs = carried + walk.specs()
 
     def run(*values: TensorLike) -> list[Any]:
         results = step(*values)
@@ -299,12 +302,12 @@ def _traced_fold(
 
     body = Part(op, run, specs, op)
     check_carry(
-        specs[:n],
+        carried,
         body.graph.output_specs,
         [f"initializer[{k}]" for k in range(n)] if n > 1 else ["initializer"],
     )
-    outputs = bind_loop(None, body, walk.limit(), start, walk.xs, specs, reverse, walk.length)
-    return list(outputs[:n]), list(outputs[n + 1 :])
+    looped = bind_loop(None, body, walk.limit(), start, walk.xs, specs, reverse, walk.length)
+    return list(looped.carry), list(looped.ys)
 
 
 def _same_dtype(op: str, x: Tensor, leaf: Tensor) -> Tensor:

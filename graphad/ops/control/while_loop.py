@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from graphad.ops.control.parts import (
     same_structure,
     spec_of,
 )
+from graphad.ops.control.segments import Segments
 from graphad.ops.control.written import Row, collected, rows_of
 from graphad.ops.math.cast import cast
 
@@ -203,12 +204,19 @@ def _traced(
         check_carry(specs, body_part.graph.output_specs, labels)
     stacked = collected(test_part, body_part, rows, values, ())
     kept = [k for k in range(len(values)) if k not in stacked]
-    outputs = bind_loop(test_part, body_part, limit, [values[k] for k in kept], (), [specs[k] for k in kept])
-    last = dict(zip(kept, outputs, strict=False))
-    count = outputs[len(kept)]
-    for k, y in zip(stacked, outputs[len(kept) + 1 :], strict=True):
-        last[k] = rows[k].joined(values[k], y, count, None, True)
+    found = bind_loop(test_part, body_part, limit, [values[k] for k in kept], (), [specs[k] for k in kept])
+    last = dict(zip(kept, found.carry, strict=True))
+    for k, y in zip(stacked, found.ys, strict=True):
+        last[k] = rows[k].joined(values[k], y, found.steps, None, True)
     return nest.build([last[k] for k in range(len(values))])
+
+
+class Looped(NamedTuple):
+    """What a loop gives: the last carry, the number of steps, and the ys."""
+
+    carry: Sequence[Tensor]
+    steps: Tensor
+    ys: Sequence[Tensor]
 
 
 def bind_loop(
@@ -221,7 +229,7 @@ def bind_loop(
     reverse: bool = False,
     steps: int | None = None,
     unread: int = 0,
-) -> tuple[Tensor, ...]:
+) -> Looped:
     """Bind a `loop` whose parts are traced. The parts' own inputs are the carry, and for the body the slices of the xs.
 
     Args:
@@ -233,19 +241,21 @@ def bind_loop(
       reverse: Go through the stacks from the end.
       steps: The number of steps where it is known.
       unread: How many of the carries, the last ones, are not inputs of the parts: they only come out.
-    Returns: The last carry, the number of steps, the ys.
     """
     prepare_for_loop([body] if test is None else [test, body])
     outer = common([body] if test is None else [test, body])
-    n, m = len(carry), len(outer)
-    operands = [*specs[:n], *[spec_of(x) for x in outer], *specs[n:]]
-    place = {id(x): n + k for k, x in enumerate(outer)}
-    own = list(range(n - unread))
-    body_graph = body.with_inputs(operands, [*own, *range(n + m, n + m + len(xs))], place)
-    test_graph = None if test is None else test.with_inputs(operands[: n + m], own, place)
-    op = Loop(test_graph, body_graph, n, m, len(xs), reverse, steps)
+    given = Segments(carries=len(carry), xs=len(xs))
+    places = Segments(carries=len(carry), invariants=len(outer), xs=len(xs))
+    tested = [*given.carries(specs), *map(spec_of, outer)]
+    place = dict(zip(map(id, outer), places.invariants, strict=True))
+    own = list(places.carries)[: len(carry) - unread]
+    body_graph = body.with_inputs([*tested, *given.xs(specs)], [*own, *places.xs], place)
+    test_graph = None if test is None else test.with_inputs(tested, own, place)
+    op = Loop(test_graph, body_graph, len(carry), len(outer), len(xs), reverse, steps)
     limit = lift(np.int32(NO_LIMIT)) if limit is None else limit
-    return bind(op, limit, *carry, *outer, *xs)
+    results, outputs = bind(op, limit, *carry, *outer, *xs), op.outputs
+    (count,) = outputs.count(results)
+    return Looped(outputs.carries(results), count, outputs.ys(results))
 
 
 def _common(specs: Sequence[TensorSpec], after: Sequence[TensorSpec]) -> list[TensorSpec]:

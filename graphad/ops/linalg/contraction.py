@@ -387,9 +387,13 @@ class Einsum(Op):
     equation: Equation
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
+        operands, result = parse(self.equation)
+        if len(xs) != len(operands):
+            raise InvalidArgumentError(
+                f"einsum: {self.equation!r} takes {len(operands)} operands, it is given {len(xs)}."
+            )
         dtype = same_dtype("einsum", xs)
         require_numeric("einsum", xs[0], "an operand")
-        operands, result = parse(self.equation)
         if any(REST in labels for labels in operands):
             if any(x.dims is None for x in xs):
                 return TensorSpec.of(None if REST in result else (None,) * len(result), dtype)
