@@ -586,6 +586,3 @@ def strided_slice(
             stop = None if end_mask & bit else last[i]
             key.append(builtins.slice(start, stop, step[i]))
     return getitem(input_, tuple(key))
-
-
-__all__ = ["slice_update", "strided_slice"]

@@ -130,6 +130,3 @@ def parts_of_each(boxes: Any) -> Tensor:
     zero, one = lift(0.0, boxes.dtype), lift(1.0, boxes.dtype)
     are_some = logical_and(expand_dims(greater(area, zero), 1), greater(area, zero))
     return where(are_some, shared / where(greater(whole, zero), whole, one), zero)
-
-
-__all__ = ["EVERY", "SuppressOverlaps", "above", "by_overlaps", "known_number", "parts_of_each"]

@@ -389,6 +389,3 @@ def eigh_tridiagonal(
         values = boolean_mask(values, mask)
         vectors = None if vectors is None else boolean_mask(vectors, mask, axis=1)
     return values if vectors is None else (values, vectors)
-
-
-__all__ = ["banded_triangular_solve", "eigh_tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"]

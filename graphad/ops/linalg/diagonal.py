@@ -29,7 +29,7 @@ from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import eye, zeros, zeros_like
+from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
 from graphad.ops.linalg.held import is_operator
@@ -373,6 +373,3 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     if is_operator(x):
         return x.trace()  # type: ignore[no-any-return]
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
-
-
-__all__ = ["band_part", "eye", "trace"]

@@ -347,6 +347,3 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Source: Deadman, Higham and Ralha, Blocked Schur algorithms for computing the matrix square root, 2013.
     """
     return bind(Sqrtm(), lift(input))
-
-
-__all__ = ["expm", "logm", "sqrtm"]

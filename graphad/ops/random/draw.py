@@ -268,5 +268,3 @@ class SetState(Op):
 
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()
-
-__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "RandomKey", "SplitKey", "require_key", "rows_of_keys"]

@@ -172,6 +172,3 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
     if key.dims is not None and key.dims and key.dims[-1] == 2:
         key = concat([key, zeros_like(key[..., :1])], -1)
     return random_index_shuffle(index, key, max_index)
-
-
-__all__ = ["index_shuffle", "random_index_shuffle"]

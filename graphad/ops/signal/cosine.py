@@ -190,6 +190,3 @@ def idct(
     if n is not None:
         raise InvalidArgumentError("idct: n must be None; truncate or zero-pad the input instead.")
     return dct(input, {2: 3, 3: 2}.get(type, type), None, axis, norm)
-
-
-__all__ = ["dct", "idct"]

@@ -487,27 +487,3 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     a = lift(x)
     if not a.dtype.is_integer:
         raise ArgumentTypeError(f"{_lead(message)}Expected 'x' to be integer type.  Found: {a.dtype.name}")
-
-
-__all__ = [
-    "assert_all_finite",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "check_numerics",
-    "is_numeric_tensor",
-]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from graphad.compiler.cpu.vectormath import ARITY as ARITY
+from graphad.compiler.cpu.vectormath import SUPPORTED as SUPPORTED
 from graphad.compiler.cpu.vectormath import (
-    ARITY,
-    SUPPORTED,
     error_function,
     exponential,
     logarithm,
@@ -16,8 +16,6 @@ from graphad.compiler.cpu.vectormath import (
     trigonometric,
 )
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
-
-__all__ = ["ARITY", "SUPPORTED", "function_ir", "symbol"]
 
 _RECIPES: dict[str, Callable[..., Value]] = {
     "exp": exponential.exp,
