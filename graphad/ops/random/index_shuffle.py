@@ -16,7 +16,7 @@ from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAx
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_form, no_gradient
 from graphad.core.schema import IntegerSpec, between, declare
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -73,6 +73,7 @@ class IndexShuffle(Op):
     keeps = (False, False)
     takes_symbols = False
     rounds: Rounds
+    lower = no_form("an index is permuted until it lies in its range")
 
     def infer(self, index: IntegerSpec, seed: IntegerSpec, largest: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, (index, largest))

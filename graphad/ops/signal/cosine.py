@@ -23,7 +23,7 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.refusal import require_one_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -47,6 +47,7 @@ class Dct(Op):
     kind: Literal[1, 2, 3, 4]
     orthonormal: bool
     transposed: bool = False
+    lower = no_form("each element of a transform depends on all, and a library computes them together")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_kind("dct", x, FLOATING, "input")

@@ -24,7 +24,7 @@ from graphad.core.dtypes import DType, as_dtype, float32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
-from graphad.core.op import IO, Op, define
+from graphad.core.op import IO, Op, define, no_form
 from graphad.core.refusal import members, refuse
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
@@ -56,6 +56,9 @@ class CheckNumerics(Op):
     effects = IO
     keeps = (False, False)
     message: Text
+    lower = no_form(
+        "the error says whether it found NaN or infinity, and kernels only tell that a check failed"
+    )
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return require_kind("check_numerics", x, INEXACT)
