@@ -393,3 +393,11 @@ def test_a_module_does_not_take_the_place_of_a_function_of_its_name(package):
         "print([name for name, x in modules.items() if x.__name__ == name and getattr(package, name.split('.')[-1]) is x])"
     )
     assert fresh(code) == "[]"
+
+
+def test_no_module_repeats_public_names_in_a_list_of_its_own() -> None:
+    """`__all__` of a namespace comes from its stub; other modules need none."""
+    sources = [path for room in ("graphad", "serialization") for path in (ROOT / room).rglob("*.py")]
+    assert [
+        str(path) for path in sources if re.search(r"^__all__\b", path.read_text(encoding="utf-8"), re.M)
+    ] == []

@@ -10,19 +10,12 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphad.autograph.call import of
-from graphad.autograph.journal import attribute_noted, item_noted
-from graphad.autograph.state import (
-    NO_RETURN,
-    NO_STEP,
-    Item,
-    Reference,
-    attribute,
-    decider,
-    is_symbolic,
-    item,
-    locals_of,
-)
+from graphad.autograph.call import of as of
+from graphad.autograph.journal import attribute_noted as attribute_noted
+from graphad.autograph.journal import item_noted as item_noted
+from graphad.autograph.state import NO_RETURN, NO_STEP, Item, Reference, decider, is_symbolic, locals_of
+from graphad.autograph.state import attribute as attribute
+from graphad.autograph.state import item as item
 from graphad.core.errors import SymbolicValueError
 from graphad.core.frames import user_line
 from graphad.core.levels import trace_in_progress
@@ -33,37 +26,6 @@ from graphad.ops.array.sizes import known_value
 if TYPE_CHECKING:
     from graphad.autograph.lists import Grown, StagedList
     from graphad.core.annotations import TensorLike
-
-
-__all__ = [
-    "and_",
-    "append",
-    "assert_",
-    "attribute",
-    "attribute_noted",
-    "bound",
-    "compare",
-    "counted",
-    "decided",
-    "for_",
-    "global_",
-    "go_on",
-    "if_",
-    "if_expression",
-    "item",
-    "item_noted",
-    "kept",
-    "leaving",
-    "no_return",
-    "no_step",
-    "not_",
-    "of",
-    "options",
-    "or_",
-    "pop",
-    "returned",
-    "while_",
-]
 
 
 def global_(name: str, names: dict[str, Any]) -> Reference:

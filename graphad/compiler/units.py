@@ -278,10 +278,10 @@ def describe(result: Partition) -> str:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
         if unit.kind in (HOST, CALL):
-            reason = reason_of(unit)
+            reason = reason_of(result, unit)
             lines += [f"       as a NumPy call: {reason}"] if reason else []
-        for each in _called(unit):
-            why = reason_of(each)
+        for inside, each in _called(unit):
+            why = reason_of(inside, each)
             lines.append(
                 f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
             )
@@ -296,32 +296,36 @@ def describe(result: Partition) -> str:
     return "\n".join(lines)
 
 
-def _called(unit: Unit) -> list[Unit]:
-    """The calls of evals inside a loop or a branch."""
+def _called(unit: Unit) -> list[tuple[Partition, Unit]]:
+    """The calls of evals inside a loop or a branch, each with the partition that it is in."""
     found = []
     for part in unit.partitions:
         for each in part.units:
-            found += [each] if each.kind == CALL else _called(each)
+            found += [(part, each)] if each.kind == CALL else _called(each)
     return found
 
 
-def reason_of(unit: Unit) -> str:
+def reason_of(part: Partition, unit: Unit) -> str:
     """Why a host step or call has no native code, "" where nothing is known."""
-    return unit.why or getattr(unit.nodes[0].op.lower, "reason", None) or ""
+    node = unit.nodes[0]
+    reason = unit.why or node.op.why_eval([part.specs[value] for value in node.inputs])
+    if not reason and node.op.effects:
+        reason = "it acts on variables, prints, checks or draws"
+    for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
+        for spec in [] if reason else [part.specs[value] for value in values]:
+            if not is_definite(spec.dims):
+                reason = f"{what} has shape {format_dims(spec.dims)}, of which only the run knows all sizes"
+                break
+            if spec.dtype.is_complex:
+                reason = f"{what} is complex, and native code of this op takes real numbers only"
+                break
+    return reason
 
 
 def why_in_python(part: Partition, unit: Unit, where: str = "a round") -> str:
     """Why a unit of a round or a branch runs in Python: its op, the user's line, the reason."""
     (node,) = unit.nodes
-    reason = reason_of(unit)
-    if not reason and node.op.effects:
-        reason = "it acts on variables, prints, checks or draws"
-    for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
-        for value in [] if reason else values:
-            dims = part.specs[value].dims
-            if not is_definite(dims):
-                reason = f"{what} has shape {format_dims(dims)}, of which only the run knows all sizes"
-                break
+    reason = reason_of(part, unit)
     line = f" of {node.line}" if node.line else ""
     return f"{where} has {node.op.name}{line}: {reason or 'there is no native code for it'}"
 

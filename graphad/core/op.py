@@ -317,6 +317,10 @@ class Op(FindsSizes, metaclass=OpType):
         """The kernel form, or None if only `eval` can run it."""
         return None
 
+    def why_eval(self, specs: Sequence[TensorSpec]) -> str:
+        """Why compiled functions call `eval` for inputs of these specs, for which `lower` gives no form; "" if unknown."""
+        return getattr(self.lower, "reason", "")
+
     def lower_given(self, *operands: Any) -> Form | None:
         """`lower` where inputs give numbers that attributes refer to."""
         return None

@@ -11,7 +11,9 @@ import time
 from typing import Any
 
 from graphad.core import forks
-from graphad.core.flags import ALWAYS, NEVER, flags
+from graphad.core.flags import ALWAYS as ALWAYS
+from graphad.core.flags import NEVER as NEVER
+from graphad.core.flags import flags
 
 PATIENCE = 1.0  # seconds
 
@@ -79,6 +81,3 @@ def is_wanted() -> bool:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is no stderr, or it is closed
         return False
-
-
-__all__ = ["ALWAYS", "NEVER", "PATIENCE", "Progress", "is_wanted"]

@@ -180,6 +180,3 @@ def _from_front(y: Tensor, axis: int) -> Tensor:
     order = list(range(1, rank))
     order.insert(last, 0)
     return transpose(y, order)
-
-
-__all__ = ["vmap"]

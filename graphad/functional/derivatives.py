@@ -237,5 +237,3 @@ def hvp(f: Callable[..., Any], primals: NestLike, tangents: NestLike) -> NestLik
 
 
 checkpoint = recompute_grad
-
-__all__ = ["checkpoint", "grad", "hessian", "hvp", "jacfwd", "jacrev", "value_and_grad"]

@@ -199,6 +199,3 @@ def _alike(name: str, one: NestLike, other: NestLike, what: str, whose: str) -> 
 
 def _absent(value: NestLike) -> list[bool]:
     return [leaf is None for leaf in flatten_records(value)[0]]
-
-
-__all__ = ["jvp", "linearize", "vjp"]

@@ -122,6 +122,15 @@ class Elementwise(Op):
             )
         return map_of(steps, dtypes, getattr(self.formula, "is_wide", False))
 
+    def why_eval(self, specs: Sequence[TensorSpec]) -> str:
+        if self.scalar is None:
+            return "the scalar functions of kernels cannot express its formula"
+        if self.refuses is not None and specs[0].dtype.is_integer:
+            return (
+                f"an integer that is {self.refuses} as second operand is an error, which a loop cannot raise"
+            )
+        return super().why_eval(specs)
+
 
 def _kernel_takes(fn: str, dtypes: Sequence[DType]) -> bool:
     # `select` depends on the kind of the selected values, not of its condition.

@@ -48,6 +48,3 @@ def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any
         return _steps().evaluated(form, operands, shape, dtype)
     except (UnavailableError, ImportError):
         return None
-
-
-__all__ = ["by_step"]

@@ -259,6 +259,3 @@ def pulled(f: Callable[..., Any], bar: Any, values: Sequence[Any], variables: An
     bars = iter(tape.gradient(y, [*floats, *(variables or ())], output_gradients=bar))
     own = [next(bars) if value.dtype.is_differentiable else None for value in values]
     return (own, list(bars)) if variables else (own,)
-
-
-__all__ = ["attached", "closed", "fixed_point", "pulled", "root"]

@@ -333,6 +333,3 @@ def _time(value: Any) -> Any:
     if isinstance(value, list | tuple) and any(isinstance(x, Tensor | Handle) for x in value):
         return stack([_time(x) for x in value])
     return cast(value, float64) if isinstance(value, Tensor | Handle) else lift(value, float64)
-
-
-__all__ = ["solve_ivp"]

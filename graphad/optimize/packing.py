@@ -157,17 +157,3 @@ def is_recorded() -> bool:
 def as_tuple(args: object) -> tuple[Any, ...]:
     """SciPy's `args`: a tuple, or one argument."""
     return tuple(args) if isinstance(args, tuple) else (args,)
-
-
-__all__ = [
-    "Packing",
-    "as_tuple",
-    "compiled",
-    "is_recorded",
-    "library",
-    "on_host",
-    "packed",
-    "parted",
-    "refuse_traces",
-    "steered",
-]

@@ -319,6 +319,3 @@ def _nonlinear(given: Any, space: Packing, takes_hessians: bool) -> Any:
         lambda v: value(v)[0], given.lb, given.ub, lambda v: slopes(v)[0], lambda v, weights: curves(v, weights)[0],
         given.keep_feasible,
     )  # fmt: skip
-
-
-__all__ = ["least_squares", "minimize"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import graphad as gd
-from graphad.compiler.cpu.vectormath.recipes import ARITY
+from graphad.compiler.cpu.vectormath import ARITY
 from graphad.devices.array import DeviceArray
 from graphad.devices.library import library, require
 from graphad.devices.streams import on

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.compiler.cpu.vectormath.recipes import ARITY, SUPPORTED
+from graphad.compiler.cpu.vectormath import ARITY, SUPPORTED
 from tests.support.vectormath_harness import native_loop
 
 

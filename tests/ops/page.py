@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,23 @@ import numpy as np
 import graphad as tf
 import graphad.ops
 from graphad.compiler.partition import partition
-from graphad.compiler.units import HOST
+from graphad.compiler.pipeline import optimise
+from graphad.compiler.units import (
+    ASSIGN,
+    BLOCKS,
+    BRANCH,
+    CALL,
+    COPY,
+    GEMM,
+    HOST,
+    LOOP,
+    PARTS,
+    REPEAT,
+    ROUTINE,
+    STAGES,
+    Partition,
+    reason_of,
+)  # fmt: skip
 from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.trace.specialise import specialise
@@ -35,8 +52,9 @@ Written by `python -m tests.ops.page`; a test fails while it is stale.
 * **gradient**: "rule" where there is one, made of other ops, so that every order is there; otherwise why there is none.
 * **batch**: "rule" where stacked rows are one op; otherwise why they run one after the other.
 * **rows**: whether it is known where the rows of an operand go in the result, which `batch_jacobian` asks.
-* **compiled**: how compiled functions run it in those cases: in native code, or as a NumPy call, as it is run at once; both
-  where it depends on dtypes and shapes.
+* **compiled**: how compiled functions run it in those cases: as a loop over elements, a product of matrices, a copy of parts, a
+  view of the storage of its operand, a routine, a loop or branch of sub-graphs, an assignment, a constant computed beforehand, or
+  other ops that replace it; "NumPy" is a call of what runs it eagerly, with the numbers of the reasons below the tables.
 * **cases**: how many cases of `tests/ops` run it: values, finite differences, second derivatives, rows, files, compiled code.
   A star: one at least is compared with an independent formula of NumPy or SciPy.
 * **oracle**: in how many expressions whose values and derivatives TensorFlow has computed it takes part.
@@ -52,6 +70,10 @@ SIGNS = {
     "value": "v", "shapes": "s", "sizes": "u", "rank": "r", "first": "1", "second": "2", "forward": "f", "batch": "b",
     "compiled": "c", "file": "m", "empty": "e", "numbers": "n", "one": "o", "broadcast": "w", "axes": "a", "special": "x",
     "float32": "32", "float16": "16", "bfloat16": "b16", "complex": "z",
+}  # fmt: skip
+WAYS = {
+    LOOP: "loop", STAGES: "loop", BLOCKS: "loop", GEMM: "product", COPY: "parts", PARTS: "parts", REPEAT: "native loop",
+    BRANCH: "native branch", ROUTINE: "routine", CALL: "NumPy", HOST: "NumPy", ASSIGN: "assignment",
 }  # fmt: skip
 SHORT = {"formula": "NumPy", "TensorFlow": "TF", "differences": "differences", "known shapes": "eager"}
 
@@ -76,14 +98,13 @@ class Found(NamedTuple):
 
     count: Counter[str]
     compared: set[str]
-    native: set[str]
-    hosted: set[str]
+    ways: dict[str, set[str]]
+    reasons: dict[str, set[str]]
 
 
 def cases() -> Found:
-    """The number of cases that run each op, the ops checked by a formula, and which ops are native and which NumPy calls when
-    compiled."""
-    found = Found(Counter(), set(), set(), set())
+    """The number of cases that run each op, the ops checked by a formula, how each is compiled, and why where by NumPy."""
+    found = Found(Counter(), set(), defaultdict(set), defaultdict(set))
     for _, _, case in all_cases():
         names = set(case.op_names())
         found.count.update(names)
@@ -92,12 +113,27 @@ def cases() -> Found:
         if not case.compiled:
             continue
         for graph, _ in case.graphs():
-            graph = specialise(graph, graph.inputs)
-            units = partition(graph, has_routines=True).units
-            hosts = {node.op.name for unit in units if unit.kind == HOST for node in unit.nodes}
-            found.hosted.update(hosts)
-            found.native.update({node.op.name for node in graph.nodes} - hosts)
+            graph, before = optimise(specialise(graph, graph.inputs)), graph
+            compiled_ways(partition(graph, has_routines=True), found)
+            for name in {node.op.name for node in before.nodes} - {node.op.name for node in graph.nodes}:
+                found.ways[name].add("other ops")
     return found
+
+
+def compiled_ways(whole: Partition, found: Found) -> None:
+    """Add how each op of a partition is compiled, and the reasons of those that NumPy runs."""
+    in_units = {node.start for unit in whole.units for node in unit.nodes}
+    for node in whole.graph.nodes:
+        if node.start not in in_units:
+            found.ways[node.op.name].add("constant" if node.start in whole.given else "view")
+    for unit in whole.units:
+        for node in unit.nodes:
+            found.ways[node.op.name].add(WAYS[unit.kind])
+            if unit.kind in (HOST, CALL):
+                reason = reason_of(whole, unit)
+                found.reasons[node.op.name].add(re.sub(r"has shape \S.*?, of", "has a shape of", reason))
+        for inside in unit.partitions:
+            compiled_ways(inside, found)
 
 
 def expressions() -> Counter[str]:
@@ -164,12 +200,16 @@ def text() -> str:
                 "| op | gradient | batch | rows | compiled | cases | oracle | compared with | proved |",
                 "|---|---|---|---|---|---|---|---|---|",
             ]
-        ways = [word for word, names in (("native", found.native), ("NumPy", found.hosted)) if name in names]
+        why = [notes.setdefault(reason, len(notes) + 1) for reason in sorted(found.reasons[name])]
+        ways = [
+            f"{way} {''.join(f'[{k}]' for k in why)}" if way == "NumPy" else way
+            for way in sorted(found.ways[name])
+        ]
         star = "*" if name in found.compared else ""
         cells = [*rules(op), ", ".join(ways) or "-", f"{found.count[name]}{star}", str(asked[name])]
         cells += proved(name, op, notes)
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    lines += ["\n## What is not proved, and why\n"]
+    lines += ["\n## Reasons: what is not proved, and what NumPy runs in compiled functions\n"]
     lines += [f"{k}. {reason[0].upper()}{reason[1:]}." for reason, k in notes.items()]
     return "\n".join(lines) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.ops.page import PAGE, ops, rules, text
+from tests.ops.page import PAGE, cases, ops, rules, text
 
 
 def test_each_op_has_a_line_that_says_its_rules() -> None:
@@ -22,3 +22,7 @@ def test_each_op_has_a_line_that_says_its_rules() -> None:
 @pytest.mark.slow
 def test_the_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == text(), "run python -m tests.ops.page"
+
+
+def test_what_numpy_runs_in_compiled_functions_has_a_reason() -> None:
+    assert not [name for name, reasons in cases().reasons.items() if "" in reasons]

@@ -15,7 +15,8 @@ import llvmlite.binding as llvm
 import numpy as np
 from mpmath import mp, mpf
 
-from graphad.compiler.cpu.vectormath.recipes import ARITY, function_ir, symbol
+from graphad.compiler.cpu.vectormath import ARITY
+from graphad.compiler.cpu.vectormath.recipes import function_ir, symbol
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from mpmath import mp, mpf
 
-from graphad.compiler.cpu.vectormath.recipes import ARITY, SUPPORTED
+from graphad.compiler.cpu.vectormath import ARITY, SUPPORTED
 from tests.support.vectormath_harness import compile_loop, every_binade, ulp_errors, ulp_errors_exact
 
 

@@ -16,12 +16,11 @@ from functools import lru_cache
 from graphad.compiler import cache, source
 from graphad.compiler.cpu import target
 from graphad.compiler.cpu.emit import emit
-from graphad.compiler.cpu.functions import supports
+from graphad.compiler.cpu.functions import supports as supports
 from graphad.compiler.cpu.load import registry
-from graphad.compiler.source import CompileError, Source
+from graphad.compiler.source import CompileError as CompileError
+from graphad.compiler.source import Source
 from graphad.kernels.forms import Kernel
-
-__all__ = ["CompileError", "build", "find", "key_of", "request", "supports"]
 
 
 def key_of(kernel: Kernel | Source) -> str:

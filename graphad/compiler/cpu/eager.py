@@ -58,6 +58,3 @@ def evaluated(form: Any, operands: Sequence[np.ndarray], shape: Sequence[int], d
     table = [(step.function, block.ctypes.data) for (step, _, _), block in zip(parts, blocks, strict=True)]
     status, _ = driver.run_table(np.array(table, np.int64))
     return None if status else result
-
-
-__all__ = ["evaluated"]

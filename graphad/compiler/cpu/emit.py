@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 
-from graphad.compiler.cpu import functions
+from graphad.compiler.cpu import functions, vectormath
 from graphad.compiler.source import Source, Text, code_of
 from graphad.core.dtypes import DType
 from graphad.kernels.block import CHUNK, block_layout
@@ -31,39 +31,7 @@ COLUMNS = 512  # columns that a reduction of rows accumulates at a time
 ROWS = 32  # rows that it accumulates before it adds to the float64 sums
 EXTREMES = ("maximum", "minimum")
 SHORT = {"add", "mul"}  # combined in float32 only within one block
-HEAVY = frozenset(
-    (
-        "exp",
-        "expm1",
-        "exp2",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asin",
-        "acos",
-        "atan",
-        "asinh",
-        "acosh",
-        "atanh",
-        "atan2",
-        "sigmoid",
-        "softplus",
-        "erf",
-        "erfc",
-        "pow",
-        "cbrt",
-        "hypot",
-        "fmod",
-        "mod",
-    )
-)
+HEAVY = frozenset(vectormath.SUPPORTED)  # functions of many instructions
 
 
 @lru_cache(maxsize=4096)

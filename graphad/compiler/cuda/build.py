@@ -19,7 +19,8 @@ from graphad.compiler.cuda.compile import Cubin
 from graphad.compiler.cuda.emit import emit
 from graphad.compiler.cuda.emit_stages import emit_stages
 from graphad.compiler.cuda.written import Written, emit_written
-from graphad.compiler.source import CompileError, Source
+from graphad.compiler.source import CompileError as CompileError
+from graphad.compiler.source import Source
 from graphad.core import forks
 from graphad.devices.library import library
 from graphad.devices.streams import on
@@ -184,6 +185,3 @@ def _cached(kernel: AnyKernel, processor: str, is_narrow: bool) -> Cubin | None:
     except CompileError:
         store.discard(key)
         return None
-
-
-__all__ = ["Code", "CompileError", "build", "code_at", "find", "key_of", "processor_of", "request", "text_of"]

@@ -111,6 +111,3 @@ def approx_min_k(
     Raises: InvalidArgumentError (a ValueError): `k` or the axis is out of range.
     """
     return approx_top_k(operand, k, reduction_dimension, recall_target, False)
-
-
-__all__ = ["ApproxTopK", "approx_max_k", "approx_min_k", "approx_top_k"]

@@ -196,6 +196,3 @@ def _rank(x: Tensor, *given: Sequence[Any] | None) -> int:
             f"slice: begin and size have {shown}; they must have one for each axis of input_ with shape {format_dims(x.dims)}."
         )
     return ranks.pop()
-
-
-__all__ = ["slice"]

@@ -273,11 +273,3 @@ def _neutral(kind: str, dtype: DType) -> Any:
     if dtype.is_floating:
         return -math.inf if kind == "max" else math.inf
     return dtype.min if kind == "max" else dtype.max
-
-
-__all__ = [
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max",
-    "tensor_scatter_nd_min",
-    "tensor_scatter_nd_sub",
-]

@@ -564,19 +564,3 @@ def eye(
         return broadcast_for("eye", matrix, [*batch_shape, num_rows, num_columns])
     require_sizes("eye", lead, "batch_shape")
     return bind(BroadcastTo((*lead, *ranked(matrix.dims))), matrix)
-
-
-__all__ = [
-    "constant",
-    "convert_to_tensor",
-    "eye",
-    "fill",
-    "identity",
-    "ones",
-    "ones_like",
-    "rank",
-    "size",
-    "stop_gradient",
-    "zeros",
-    "zeros_like",
-]

@@ -137,6 +137,3 @@ def _by_table(x: Array, low: Any, span: int, dtype: np.dtype[Any]) -> tuple[Arra
     number = np.empty(span, dtype)
     number[there[by_place]] = np.arange(firsts.size)
     return x[firsts[by_place]], number[at], np.array(firsts.size, np.int32)
-
-
-__all__ = ["Unique", "UniqueWithCounts", "unique", "unique_with_counts"]

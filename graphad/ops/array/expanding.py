@@ -53,6 +53,3 @@ def expand_dims(input: TensorLike, axis: AxisLike = 0, name: str | None = None) 
     sizes = concat([shape(x), np.ones(1, np.int32)], 0)
     before = where(equal(axes, place), old_rank, maximum(axes - 1, 0))
     return reshape(x, gather(sizes, where(axes < place, axes, before)))
-
-
-__all__ = ["expand_dims"]

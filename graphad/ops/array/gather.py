@@ -489,6 +489,3 @@ def gather_nd(
     check_nd("gather_nd", x.dims, i.dims, lead)
     i, inside = moved_inside("gather_nd", i, shape(x), lead)
     return only_inside("gather_nd", bind(GatherNd(lead), x, i), inside)
-
-
-__all__ = ["gather", "gather_nd"]

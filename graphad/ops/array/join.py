@@ -550,6 +550,3 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = None) -
         column = expand_dims(x, list(range(1, after + 1))) if after else x
         grids.append(broadcast_to(column, sizes))
     return grids
-
-
-__all__ = ["concat", "meshgrid", "parallel_stack", "split", "stack", "unstack"]

@@ -211,6 +211,3 @@ def boolean_mask(
     x, m = lift(tensor), lift(mask)
     place = normalize_axis("boolean_mask", 0 if axis is None else axis, x.ndim, "tensor", x.dims)
     return bind(BooleanMask(place), x, m if m.dtype.is_bool else cast(m, "bool"))
-
-
-__all__ = ["boolean_mask"]

@@ -24,7 +24,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import ALL
 from graphad.core.schema import Given
 from graphad.core.shapes import format_dims, is_definite
@@ -221,6 +221,7 @@ class MirrorPad(Op):
     keeps = (False, False)
     paddings: Pairs
     mode: Literal["reflect", "symmetric"]
+    lower = no_form("mirrored borders are written by NumPy, axis by axis")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         most = 1 if self.mode == "reflect" else 0
@@ -254,6 +255,7 @@ class MirrorPadGrad(Op):
     keeps = (False, False)
     paddings: Pairs
     mode: Literal["reflect", "symmetric"]
+    lower = no_form("mirrored borders are added by NumPy, axis by axis")
 
     def infer(self, g: TensorSpec) -> TensorSpec:
         if g.dims is None:

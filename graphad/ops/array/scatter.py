@@ -385,10 +385,3 @@ def unsorted_segment_sum(
     x, ids = lift(data), index_tensor("unsorted_segment_sum", segment_ids, "segment_ids")
     count, given = requested_size("unsorted_segment_sum", num_segments, "num_segments")
     return bind(UnsortedSegmentSum(count), x, ids, *given)
-
-
-__all__ = [
-    "scatter_nd",
-    "tensor_scatter_nd_update",
-    "unsorted_segment_sum",
-]

@@ -353,6 +353,3 @@ def _between(start: Tensor, stop: Tensor, places: Tensor, most: Tensor) -> Tenso
     inner = first + multiply_no_nan((last - first) / most, places)
     found = where(places == most, last, inner)
     return found if found.dtype is start.dtype else bind(Cast(start.dtype), found)
-
-
-__all__ = ["linspace", "range"]

@@ -31,7 +31,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_same_dtype
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
@@ -362,6 +362,7 @@ class SliceUpdate(Op):
     eval_checks = True
     keeps = (True, False)
     key: Key
+    lower = no_form("NumPy writes a part whose place the program says into a copy of the rest")
 
     def infer(self, x: TensorSpec, value: TensorSpec) -> TensorSpec:
         part = indexed_dims(self.key, x.dims)
@@ -586,6 +587,3 @@ def strided_slice(
             stop = None if end_mask & bit else last[i]
             key.append(builtins.slice(start, stop, step[i]))
     return getitem(input_, tuple(key))
-
-
-__all__ = ["slice_update", "strided_slice"]

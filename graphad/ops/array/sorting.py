@@ -290,6 +290,3 @@ def _has_row_of(x: Array, count: int) -> bool:
 def _largest_of_rows(x: Array, op: TopIndices) -> tuple[Array, Array]:
     order = op.eval(x)
     return np.take_along_axis(x, order, -1), order
-
-
-__all__ = ["argsort", "sort", "top_k"]

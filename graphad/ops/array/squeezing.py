@@ -38,6 +38,3 @@ def squeeze(input: TensorLike, axis: AxisLike = None, name: str | None = None) -
             return reshape(x, boolean_mask(sizes, bind(NOT_EQUAL, sizes, lift(np.int32(1)))))
         axes = tuple(i for i, size in enumerate(x.dims or ()) if is_one(size))
     return bind(Squeeze(axes), x)
-
-
-__all__ = ["squeeze"]

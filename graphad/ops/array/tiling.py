@@ -352,6 +352,3 @@ def repeat(
     dims = [bind(GetItem((k,)), sizes) if size is None else size for k, size in enumerate(x.dims)]
     dims[axis] = times * int(values.sum())
     return reshape(y, dims)
-
-
-__all__ = ["repeat", "tile"]

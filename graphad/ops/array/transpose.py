@@ -493,6 +493,3 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     if shifts.ndim is None or shifts.ndim == 0:
         shifts = reshape(shifts, [len(axes)])
     return bind(Roll(axes), x, shifts)
-
-
-__all__ = ["matrix_transpose", "reverse", "roll", "transpose"]

@@ -21,7 +21,8 @@ from graphad.core.composites import (
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.levels import current
-from graphad.core.nest import Rebuild, is_nested
+from graphad.core.nest import Rebuild as Rebuild
+from graphad.core.nest import is_nested
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
@@ -330,15 +331,3 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
 def is_concrete(x: Any) -> bool:
     """Whether Python can decide on the value: a number, an array, an eager tensor, or a variable outside a trace."""
     return not isinstance(x, Tensor) or x.has_value
-
-
-__all__ = [
-    "Nest",
-    "Part",
-    "Rebuild",
-    "common",
-    "is_concrete",
-    "prepare_for_loop",
-    "same_structure",
-    "spec_of",
-]

@@ -18,7 +18,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
+from graphad.core.op import TupleOp, define, no_batch, no_form, no_gradient, no_rows
 from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -28,7 +28,7 @@ from graphad.ops.array.join import stack
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.support import static_int
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, number, size_along
-from graphad.ops.image.overlaps import EVERY, above, by_overlaps, known_number, parts_of_each
+from graphad.ops.image.overlaps import EVERY, IN_TURN, above, by_overlaps, known_number, parts_of_each
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_finite, logical_and
 from graphad.ops.math.reduce import reduce_all
@@ -182,6 +182,7 @@ class NonMaxSuppression(TupleOp):
     overlap: Number
     lowest: Bound
     sigma: Number
+    lower = no_form(IN_TURN)
 
     def infer(self, boxes: TensorSpec, scores: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
         for spec, word, rank in ((boxes, "boxes", 2), (scores, "scores", 1)):

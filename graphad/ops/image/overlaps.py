@@ -13,7 +13,7 @@ from graphad.core.convert import lift, lift_like, stands_for_tensor
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.op import Op, define, no_batch, no_gradient, no_rows
+from graphad.core.op import Op, define, no_batch, no_form, no_gradient, no_rows
 from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -41,6 +41,9 @@ def _best(scores: Any, most: int, lowest: float, covered: Callable[[int], Any]) 
     return chosen
 
 
+IN_TURN = "a box is kept or removed by those that were chosen before it"
+
+
 @define
 class SuppressOverlaps(Op):
     """The indices of at most `most` scores [n] above `lowest`, int32, best first. Repeatedly the highest score is selected, and
@@ -53,6 +56,7 @@ class SuppressOverlaps(Op):
     most: Count
     overlap: Number
     lowest: Bound
+    lower = no_form(IN_TURN)
 
     def infer(self, overlaps: TensorSpec, scores: TensorSpec) -> TensorSpec:
         for spec, word, rank in ((overlaps, "overlaps", 2), (scores, "scores", 1)):
@@ -130,6 +134,3 @@ def parts_of_each(boxes: Any) -> Tensor:
     zero, one = lift(0.0, boxes.dtype), lift(1.0, boxes.dtype)
     are_some = logical_and(expand_dims(greater(area, zero), 1), greater(area, zero))
     return where(are_some, shared / where(greater(whole, zero), whole, one), zero)
-
-
-__all__ = ["EVERY", "SuppressOverlaps", "above", "by_overlaps", "known_number", "parts_of_each"]

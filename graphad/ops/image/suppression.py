@@ -13,7 +13,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
+from graphad.core.op import TupleOp, define, no_batch, no_form, no_gradient, no_rows
 from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import RawSize, format_dims
 from graphad.core.spec import TensorSpec
@@ -25,7 +25,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.support import static_int
 from graphad.ops.control.scan import map_fn
 from graphad.ops.image.boxes import best_boxes, non_max_suppression
-from graphad.ops.image.overlaps import by_overlaps
+from graphad.ops.image.overlaps import IN_TURN, by_overlaps
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -145,6 +145,7 @@ class SuppressByClass(TupleOp):
     overlap: Number
     lowest: Bound
     clips: bool
+    lower = no_form(IN_TURN)
 
     def infer(
         self, boxes: TensorSpec, scores: TensorSpec

@@ -42,10 +42,10 @@ from graphad.ops.linalg.norms import clip_by_norm as clip_by_norm
 from graphad.ops.linalg.norms import cross as cross
 from graphad.ops.linalg.norms import global_norm as global_norm
 from graphad.ops.linalg.norms import l2_normalize as l2_normalize
-from graphad.ops.linalg.norms import norm as norm
 from graphad.ops.linalg.systems import cholesky as cholesky
 from graphad.ops.linalg.systems import cholesky_solve as cholesky_solve
 from graphad.ops.linalg.systems import inv as inv
 from graphad.ops.linalg.systems import logdet as logdet
 from graphad.ops.linalg.systems import solve as solve
 from graphad.ops.linalg.systems import triangular_solve as triangular_solve
+from graphad.ops.math.statistics import norm as norm

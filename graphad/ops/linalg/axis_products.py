@@ -91,6 +91,3 @@ def _flat_product(a: Tensor, b: Tensor, axes: object) -> Tensor:
     matrix = reshape(a, stack([reduce_prod(first), inner]))
     other = reshape(b, stack([inner, reduce_prod(rest)]))
     return reshape(bind(MatMul(), matrix, other), concat([first, rest], 0))
-
-
-__all__ = ["tensordot"]

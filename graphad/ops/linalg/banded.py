@@ -32,7 +32,7 @@ from graphad.core.errors import (
     MissingGradientError,
     UnsupportedOptionError,
 )
-from graphad.core.op import Op, define
+from graphad.core.op import Op, define, no_form
 from graphad.core.schema import Count
 from graphad.core.shapes import broadcast_dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
@@ -50,7 +50,7 @@ from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.direct import SINGULAR
 from graphad.ops.linalg.eigen import eigh, eigvalsh
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
-from graphad.ops.linalg.systems import require_matrix
+from graphad.ops.linalg.systems import FACTORISED, require_matrix
 from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues, full_matrix
 from graphad.ops.math.arithmetic import NEG
 from graphad.ops.math.cast import cast
@@ -70,6 +70,7 @@ class BandedSolve(Op):
     keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     below: Count
     above: Count
+    lower = no_form(FACTORISED)
 
     def infer(self, bands: TensorSpec, b: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, (bands, b))
@@ -389,6 +390,3 @@ def eigh_tridiagonal(
         values = boolean_mask(values, mask)
         vectors = None if vectors is None else boolean_mask(vectors, mask, axis=1)
     return values if vectors is None else (values, vectors)
-
-
-__all__ = ["banded_triangular_solve", "eigh_tridiagonal", "tridiagonal_matmul", "tridiagonal_solve"]

@@ -190,6 +190,3 @@ class LinearOperatorCirculant3D(LinearOperatorCirculant):
 
     _sliced = (("spectrum", 3),)
     _depth = 3
-
-
-__all__ = ["LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D"]

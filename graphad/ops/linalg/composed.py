@@ -20,12 +20,12 @@ from graphad.ops.control.branch import conditional
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
-from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.systems import cholesky, cholesky_solve
 from graphad.ops.math import greater
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
 from graphad.ops.math.select import maximum, where
+from graphad.ops.math.statistics import norm
 
 
 @blaming

@@ -558,6 +558,3 @@ def _without_repeats(x: Tensor, labels: Labels) -> tuple[Any, Labels]:
         x = bind(Diagonal(a, b), x)
         labels = labels[:second] + labels[second + 1 :]
     return x, labels
-
-
-__all__ = ["einsum"]

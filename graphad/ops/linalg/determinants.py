@@ -26,7 +26,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.ieee import unreported
-from graphad.core.op import Op, TupleOp, define, else_eval
+from graphad.core.op import Op, TupleOp, define, else_eval, no_form
 from graphad.core.shapes import broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -212,6 +212,7 @@ class Cofactors(Op):
     """
 
     name = "cofactors"
+    lower = no_form(FACTORISED)
 
     def infer(self, *xs: TensorSpec) -> TensorSpec:
         if not xs:

@@ -26,10 +26,10 @@ from graphad.core.kinds import require_same_dtype
 from graphad.core.memo import Memo
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.schema import Axis, Limit, Offset
-from graphad.core.shapes import are_compatible, format_dims, is_definite
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import eye, zeros, zeros_like
+from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
 from graphad.ops.linalg.held import is_operator
@@ -81,6 +81,17 @@ class Diagonal(Op):
         if x.shape[a] != x.shape[b]:
             raise _unequal(x.shape, a, b)
         return np.moveaxis(np.diagonal(x, axis1=a, axis2=b), -1, a)
+
+    def views(
+        self, sites: Sequence[kernels.sites.Site], specs: Sequence[TensorSpec]
+    ) -> list[kernels.sites.Site] | None:
+        (x,) = sites
+        a, b = _two_axes(self, len(x.shape))
+        if not kernels.sites.same_size(x.shape[a], x.shape[b]):
+            return None  # `eval` compares the sizes
+        strides = list(x.strides)
+        strides[a] = strides[a] + strides.pop(b)
+        return [kernels.sites.Site(x.root, ranked(specs[0].dims), tuple(strides), x.offset)]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(DiagonalPut(self.first, self.second), g),)
@@ -174,10 +185,15 @@ def _length(rows: Any, columns: Any, k: int) -> Any:
     return least if least > 0 else 0  # of sizes that are symbols too: a diagonal outside has no elements
 
 
-def _main(x: kernels.sites.Site, dims: tuple[Any, ...]) -> kernels.sites.Site:
-    """The main diagonal of the last two axes of x, where that lies; all others may have no elements, whatever their offset."""
+def _line(x: kernels.sites.Site, dims: tuple[Any, ...], k: int) -> kernels.sites.Site | None:
+    """Diagonal k of the last two axes of x, where that lies, with the shape `dims`. None where k is not 0 and it may have no
+    elements: it would begin outside of x.
+    """
+    if k and not (are_numbers(dims[-1:]) and dims[-1]):
+        return None
     *lead, down, right = x.strides
-    return kernels.sites.Site(x.root, dims, (*lead, down + right), x.offset)
+    first = x.offset + (k * right if k > 0 else -k * down)
+    return kernels.sites.Site(x.root, dims, (*lead, down + right), first)
 
 
 @define
@@ -202,7 +218,8 @@ class DiagPart(Op):
     def views(
         self, sites: Sequence[kernels.sites.Site], specs: Sequence[TensorSpec]
     ) -> list[kernels.sites.Site] | None:
-        return None if self.k else [_main(sites[0], specs[0].dims or ())]
+        line = _line(sites[0], ranked(specs[0].dims), self.k)
+        return None if line is None else [line]
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data
@@ -258,10 +275,9 @@ class SetDiag(Op):
     def parts_of(
         self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
     ) -> list[kernels.sites.Part] | None:
-        if self.k:
-            return None
         x, d = sites
-        return [kernels.sites.Part(x, whole), kernels.sites.Part(d, _main(whole, d.shape))]
+        line = _line(whole, d.shape, self.k)
+        return None if line is None else [kernels.sites.Part(x, whole), kernels.sites.Part(d, line)]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         part = bind(DiagPart(self.k), g)
@@ -373,6 +389,3 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     if is_operator(x):
         return x.trace()  # type: ignore[no-any-return]
     return reduce_sum(bind(DiagPart(0), lift(x)), axis=-1)
-
-
-__all__ = ["band_part", "eye", "trace"]

@@ -260,6 +260,3 @@ def set_diag(
             f"k = ({low}, {high}) it must be {format_dims(want)}."
         )
     return _with_rows("set_diag", x, d, high, {at: most - size for at, size in lengths.items()}, align)
-
-
-__all__ = ["diag", "diag_part", "set_diag"]

@@ -338,6 +338,3 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     if is_operator(matrix):
         return matrix.adjoint()  # type: ignore[no-any-return]
     return adjoint_of(lift(matrix))
-
-
-__all__ = ["adjoint", "eigh", "eigvalsh", "svd"]

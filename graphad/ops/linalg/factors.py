@@ -391,6 +391,3 @@ def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     Raises: DTypeError (a TypeError): another dtype; InvalidArgumentError (a ValueError): the matrices are not square.
     """
     return eig(tensor)[0]
-
-
-__all__ = ["eig", "eigvals", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "qr"]

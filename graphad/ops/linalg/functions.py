@@ -31,7 +31,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import complex64, complex128
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, define
+from graphad.core.op import Op, define, no_form
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -51,10 +51,14 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
 
+_OF_THE_WHOLE = "a function of a matrix is computed from products or factors of the whole, by a library"
+
+
 class _OfSquare(Op):
     """The base of functions of square matrices."""
 
     keeps = (True, False)
+    lower = no_form(_OF_THE_WHOLE)
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_matrix(self.name, x, "input", True)
@@ -150,6 +154,7 @@ class MatrixDirection(Op):
     name = "matrix_direction"
     keeps = (True, False)
     of: Literal["expm", "logm", "sqrtm"]
+    lower = no_form(_OF_THE_WHOLE)
 
     def infer(self, x: TensorSpec, d: TensorSpec) -> TensorSpec:
         _FUNCTIONS[self.of].infer(x)
@@ -347,6 +352,3 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Source: Deadman, Higham and Ralha, Blocked Schur algorithms for computing the matrix square root, 2013.
     """
     return bind(Sqrtm(), lift(input))
-
-
-__all__ = ["expm", "logm", "sqrtm"]

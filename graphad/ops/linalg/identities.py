@@ -394,6 +394,3 @@ class LinearOperatorZeros(LinearOperator):
     def _after(self, left: LinearOperator) -> LinearOperator | None:
         lead = broadcast_dims(self.name, left.dims[:-2], self.dims[:-2]) or ()
         return self._with(lead, left.dims[-2], self.dims[-1])
-
-
-__all__ = ["LinearOperatorIdentity", "LinearOperatorScaledIdentity", "LinearOperatorZeros"]

@@ -9,10 +9,10 @@ from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.ops.array.create import zeros_like
 from graphad.ops.control.while_loop import while_loop
-from graphad.ops.linalg.norms import norm
 from graphad.ops.linalg.operators import LinearOperator
 from graphad.ops.math.complexes import conj, real
 from graphad.ops.math.reduce import reduce_any, reduce_sum
+from graphad.ops.math.statistics import norm
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
@@ -83,6 +83,3 @@ def conjugate_gradient(
     first = shaped(residual)
     state = (lift(0, int32), start, residual, first, dot(residual, first))
     return CGState(*while_loop(goes_on, step, state, maximum_iterations=max_iter))
-
-
-__all__ = ["CGState", "conjugate_gradient"]

@@ -130,6 +130,3 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         self._require_square("log_abs_determinant")
         rest = self.diag_operator.log_abs_determinant() + self.base_operator.log_abs_determinant()
         return log(abs_of(det(self._small(False)))) + rest
-
-
-__all__ = ["LinearOperatorLowRankUpdate"]

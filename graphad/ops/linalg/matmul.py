@@ -366,6 +366,3 @@ def matvec(
         raise InvalidArgumentError("matvec: b is a scalar; it must have rank 1 or more.")
     y = _general(a, bind(ExpandDims((-1,)), b), transpose_a, False, adjoint_a, False)
     return bind(Squeeze((-1,)), y)
-
-
-__all__ = ["matmul", "matvec"]

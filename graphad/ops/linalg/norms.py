@@ -23,7 +23,6 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater, is_finite
 from graphad.ops.math.power import root_of_squares, rsqrt, sqrt
 from graphad.ops.math.select import maximum, minimum, where
-from graphad.ops.math.statistics import norm
 from graphad.ops.math.sum_of_products import SumOfProducts, sum_of_products
 
 
@@ -200,6 +199,3 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     return stack(
         [parts[0][i] * parts[1][j] - parts[0][j] * parts[1][i] for i, j in ((1, 2), (2, 0), (0, 1))], -1
     )
-
-
-__all__ = ["clip_by_global_norm", "clip_by_norm", "cross", "global_norm", "l2_normalize", "norm"]

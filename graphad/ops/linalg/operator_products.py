@@ -463,10 +463,3 @@ class LinearOperatorKronecker(LinearOperator):
             part = op.determinant() ** (n // op.dims[-1])
             found = part if found is None else found * part
         return found  # type: ignore[no-any-return]
-
-
-__all__ = [
-    "LinearOperatorBlockDiag",
-    "LinearOperatorBlockLowerTriangular",
-    "LinearOperatorKronecker",
-]

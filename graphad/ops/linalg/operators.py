@@ -571,12 +571,3 @@ class LinearOperatorComposition(LinearOperator):
         return sum(
             [op.log_abs_determinant() for op in self.operators[1:]], self.operators[0].log_abs_determinant()
         )
-
-
-__all__ = [
-    "LinearOperator",
-    "LinearOperatorAdjoint",
-    "LinearOperatorComposition",
-    "LinearOperatorInversion",
-    "LinearOperatorLowerTriangular",
-]

@@ -374,13 +374,3 @@ def _shifted(x: Tensor, n: int) -> Tensor:
     """y[..., i, j] = x[..., (i - j) mod n]."""
     places = [[(i - j) % n for j in range(n)] for i in range(n)]
     return gather(x, lift(places if n else zeros([0, 0], int32), int32), axis=-1)
-
-
-__all__ = [
-    "LinearOperatorDiag",
-    "LinearOperatorFullMatrix",
-    "LinearOperatorHouseholder",
-    "LinearOperatorPermutation",
-    "LinearOperatorToeplitz",
-    "LinearOperatorTridiag",
-]

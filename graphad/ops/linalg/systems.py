@@ -457,13 +457,3 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
       TypeError): dtypes that differ.
     """
     return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
-
-
-__all__ = [
-    "cholesky",
-    "cholesky_solve",
-    "inv",
-    "logdet",
-    "solve",
-    "triangular_solve",
-]

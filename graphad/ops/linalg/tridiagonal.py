@@ -12,7 +12,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, define
+from graphad.core.op import Op, define, no_form
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -22,6 +22,7 @@ from graphad.ops.array.support import all_stacked, row_beside, same_row
 from graphad.ops.linalg.diagonals import diag, set_diag
 from graphad.ops.linalg.eigen import eigh, iterated
 from graphad.ops.linalg.matmul import times
+from graphad.ops.linalg.systems import FACTORISED
 from graphad.ops.math.complexes import conj
 from graphad.ops.rules import require_same_dtype, scalar_like
 
@@ -39,6 +40,7 @@ class TridiagonalEigenvalues(Op):
 
     name = "tridiagonal_eigenvalues"
     known_as = "eigh_tridiagonal"
+    lower = no_form(FACTORISED)
 
     def infer(self, alpha: TensorSpec, beta: TensorSpec) -> TensorSpec:
         op = "eigh_tridiagonal"

@@ -586,9 +586,3 @@ spence: UnaryFunction = unary_function(
     "The integral of log(t) / (1 - t) from 1 to x, nan for x below 0, elementwise, float dtypes.",
     source="NIST Digital Library of Mathematical Functions, 25.12.",
 )
-
-__all__ = [
-    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",
-    "bessel_k1e", "bessel_y0", "bessel_y1", "dawsn", "erfcx", "expint", "fresnel_cos", "fresnel_sin", "gamma",
-    "spence",
-]  # fmt: skip

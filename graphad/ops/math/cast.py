@@ -28,7 +28,7 @@ from graphad.core.convert import lift, lift_own
 from graphad.core.dims import Dim
 from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import Op, define, no_form, no_gradient
 from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
@@ -189,6 +189,7 @@ class Bitcast(Op):
     name = "bitcast"
     keeps = (False, False)
     dtype: DType
+    lower = no_form("a kernel reads the elements of an array in their own dtype alone")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         have, want = x.dtype.itemsize, self.dtype.itemsize

@@ -16,7 +16,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind, constant_here
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, define
+from graphad.core.op import Op, define, no_form
 from graphad.core.shapes import are_compatible, are_numbers, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -47,6 +47,7 @@ class VectorConvolution(Op):
     keeps_alone = OF_THE_OTHER
     words = {"correlates": "whether the second vector is not turned around"}
     correlates: bool = False
+    lower = no_form("a sum of products runs over both vectors, in opposite directions or with an offset")
 
     def infer(self, a: TensorSpec, v: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, (a, v))

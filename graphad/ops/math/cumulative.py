@@ -6,7 +6,7 @@ recurrence in the other direction. So derivatives of every order are exact, zero
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, else_eval, no_form
 from graphad.core.schema import Axis
-from graphad.core.shapes import are_compatible, format_dims, normalize_axis
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, running, widened
@@ -192,6 +192,7 @@ class ProductOfOthers(Op):
     carries_masks = True
     keeps = (True, False)
     axis: Axis
+    lower = no_form("an element depends on all others along the axis")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_numeric("product_of_others", x)
@@ -275,6 +276,20 @@ class Shift(Op):
             return shifted(x, self.axis, 0)
         return arrays.contiguous(np.flip(shifted(np.flip(x, self.axis), self.axis, 0), self.axis))
 
+    def parts_of(
+        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
+    ) -> list[kernels.sites.Part] | None:
+        axis, dims = self.axis % len(whole.shape), list(whole.shape)
+        if not are_numbers(dims[axis : axis + 1]):
+            return None
+        zeros = kernels.sites.Part(0, whole)
+        if not dims[axis]:
+            return [zeros]
+        dims[axis] -= 1
+        source = sites[0].piece(axis, int(self.reverse), dims)
+        target = whole.piece(axis, int(not self.reverse), dims)
+        return [zeros, kernels.sites.Part(source, target)]
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Shift(self.axis, not self.reverse), g),)
 
@@ -297,6 +312,7 @@ class Recurrence(Op):
     axis: Axis
     reverse: bool = False
     transposed: bool = False
+    lower = no_form(_CONTINUES)
 
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         dtype = same_dtype("linear_recurrence", (a, b))

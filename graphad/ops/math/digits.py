@@ -134,5 +134,3 @@ hypot = binary_function(
     example=">>> math.hypot(3.0, 4.0).numpy()\nnp.float32(5.0)",
 )
 copysign = binary_function(Copysign, f"|x| with the sign of y, {_FLOATS} No gradient in y.")
-
-__all__ = ["cbrt", "copysign", "exp2", "hypot", "log2", "log10"]

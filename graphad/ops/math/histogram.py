@@ -174,6 +174,3 @@ def _bins(values: Tensor, value_range: Tensor, nbins: Tensor) -> Tensor:
     low, high = cast(value_range[0], float64), cast(value_range[1], float64)
     at = (cast(values, float64) - low) / (high - low) * bins
     return clip_by_value(at, 0.0, bins - 1.0)  # NaN stays
-
-
-__all__ = ["histogram_fixed_width", "histogram_fixed_width_bins"]

@@ -391,5 +391,3 @@ nextafter = binary_function(
     "The next representable number after x1 in the direction of x2, elementwise, float dtypes.",
     arguments=("x1", "x2"),
 )
-
-__all__ = ["betainc", "erfcinv", "igamma", "igammac", "ndtri", "nextafter", "polygamma", "zeta"]

@@ -92,6 +92,3 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         [zeros_like(found[:1]), found[:-1]], 0
     )  # along the axis before, as if that had all of the rest
     return found - of_more * reshape(sizes, column)
-
-
-__all__ = ["sobol_sample", "unravel_index"]

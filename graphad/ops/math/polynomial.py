@@ -11,7 +11,7 @@ from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.ieee import unreported
-from graphad.core.op import TupleOp, define, no_batch, no_rows
+from graphad.core.op import TupleOp, define, no_batch, no_form, no_rows
 from graphad.core.shapes import format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -32,6 +32,9 @@ class PolynomialDivision(TupleOp):
 
     name = "polynomial_division"
     keeps = ((1,), (0,))
+    lower = no_form(
+        "each coefficient of the quotient changes those behind it, and the steps of a loop hand nothing on"
+    )
 
     def infer(self, u: TensorSpec, v: TensorSpec) -> tuple[TensorSpec, ...]:
         same_dtype("polynomial_division", (u, v))

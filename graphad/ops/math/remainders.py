@@ -82,6 +82,3 @@ def _floored(x: Array, y: Any) -> Array:
     added ^= _SIGN
     rest += added.view(np.float32)
     return rest
-
-
-__all__ = ["MANY", "floored", "truncated"]

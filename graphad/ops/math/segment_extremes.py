@@ -325,9 +325,3 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
     Raises: InvalidArgumentError (a ValueError): the ids are not sorted, negative, or not n.
     """
     return _unsorted(UnsortedSegmentProd, data, *sorted_segments("segment_prod", segment_ids))
-
-
-__all__ = [
-    "segment_max", "segment_min", "segment_prod",
-    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod",
-]  # fmt: skip

@@ -18,7 +18,7 @@ from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, Ro
 from graphad.core.bind import bind
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_kind, require_same_dtype
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.schema import Count, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -52,6 +52,7 @@ class SegmentOthers(Op):
     keeps = (True, False)
     takes_symbols = False
     batch_dims: Count = 0
+    lower = no_form("the members of a segment are found by sorting")
 
     def infer(self, data: TensorSpec, ids: IntegerSpec, *directions: TensorSpec) -> TensorSpec:
         require_kind(self.name, data, NUMERIC, "data")

@@ -113,6 +113,3 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     """
     x, y = lift_pair("truncatediv", x, y)
     return bind(_TRUNCATE_DIV, x, y) if x.dtype.is_integer else trunc(x / y)
-
-
-__all__ = ["gcd", "truncatediv", "truncatemod"]

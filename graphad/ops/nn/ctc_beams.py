@@ -17,7 +17,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.op import TupleOp, define, no_batch, no_gradient, no_rows
+from graphad.core.op import TupleOp, define, no_batch, no_form, no_gradient, no_rows
 from graphad.core.schema import Count, IntegerSpec
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -53,6 +53,7 @@ class CtcBeams(TupleOp):
     keeps = (False, False)
     width: Count
     paths: Count
+    lower = no_form("which prefixes a frame continues is known after the frame before it")
 
     def infer(self, logs: TensorSpec, lengths: IntegerSpec) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
         require_kind(self.name, logs, FLOATING, "inputs")

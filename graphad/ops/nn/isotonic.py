@@ -20,7 +20,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float32, float64, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, REAL, require_kind
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_form, no_gradient
 from graphad.core.shapes import format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -47,6 +47,7 @@ class IsotonicSegments(Op):
     name = "isotonic_segments"
     total = False
     keeps = (False, False)
+    lower = no_form("which neighbours are pooled is known after others have been")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_kind(self.name, x, FLOATING)

@@ -29,7 +29,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import float32, float64
 from graphad.core.memo import Memo
-from graphad.core.op import define
+from graphad.core.op import define, no_form
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_numbers, ranked
 from graphad.core.spec import TensorSpec
@@ -359,6 +359,7 @@ class MaxPoolPick(Pool):
     padding: Padding
     dilations: tuple[Positive, ...]
     formerly = {"max_pool2d_pick": _with_dilations}
+    lower = no_form("which element of a window is picked is told by all of them")
 
     def infer(self, x: TensorSpec, h: TensorSpec) -> TensorSpec:
         require_gradient(self.called(), h, TensorSpec.of(x.dims, h.dtype))

@@ -20,7 +20,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.references import entries_of
 from graphad.core.schema import Given, Padding, Positive
 from graphad.core.shapes import are_numbers, format_dims, is_definite, ranked
@@ -349,6 +349,7 @@ class Patches(Windowed):
             return None
         return bind(self.changed(padding="VALID"), pad_around(x, self.pads(x.dims, self.window), 0))
 
+    @else_eval("a padded image is copied by NumPy, and its windows with it")
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         return kernels.forms.Windows(self.strides, self.dilations) if self._is_view(ranked(x.dims)) else None
 
@@ -386,6 +387,7 @@ class PatchesSum(Windowed):
     dims: Given[tuple[Size, ...]]
     formerly = {"patches_grad": shape_was_like}
     formerly_like = frozenset(formerly)
+    lower = no_form("an element is a sum over the windows that hold it, which NumPy adds window by window")
 
     def infer(self, g: TensorSpec) -> TensorSpec:
         x = TensorSpec.of(self.dims, g.dtype)

@@ -144,5 +144,3 @@ ogrid = _Grid(
       [TensorShape([2, 1]), TensorShape([1, 3])]
     """,
 )
-
-__all__ = ["c_", "mgrid", "ogrid", "r_"]

@@ -19,7 +19,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float32, int32, int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, INTEGER, require_kind
-from graphad.core.op import MIXED, TupleOp, define, no_batch, no_gradient
+from graphad.core.op import MIXED, TupleOp, define, no_batch, no_form, no_gradient
 from graphad.core.refusal import refuse
 from graphad.core.schema import Count
 from graphad.core.shapes import format_dims
@@ -71,6 +71,7 @@ class DrawClasses(TupleOp):
     count: Count
     classes: Count
     unique: bool
+    lower = no_form("classes are drawn until enough of them differ")
 
     def infer(self, key: TensorSpec, *weights: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
         require_key(key)

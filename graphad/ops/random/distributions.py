@@ -303,9 +303,3 @@ def stateless_shuffle(
     """
     check_algorithm("random.experimental.stateless_shuffle", alg)
     return shuffled(lift_seed(seed), value)
-
-
-__all__ = [
-    "create_rng_state", "fold_in", "gamma", "poisson", "split", "stateless_binomial", "stateless_gamma",
-    "stateless_parameterized_truncated_normal", "stateless_poisson", "stateless_shuffle",
-]  # fmt: skip

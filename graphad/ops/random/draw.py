@@ -26,7 +26,7 @@ from graphad.core.dims import Size, product
 from graphad.core.dtypes import DType
 from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.kinds import FLOATING, INTEGER, require_dtype, require_kind_of
-from graphad.core.op import MIXED, READS, WRITES, Op, define, no_gradient
+from graphad.core.op import MIXED, READS, WRITES, Op, define, else_eval, no_form, no_gradient
 from graphad.core.references import entries_of
 from graphad.core.schema import Count, Given
 from graphad.core.shapes import format_dims
@@ -91,6 +91,7 @@ class SplitKey(Op):
     name = "split_key"
     keeps = (False, False)
     n: Given[Size]
+    lower = no_form("keys are derived from each other by rounds of integers, which no form says")
 
     def infer(self, key: TensorSpec) -> TensorSpec:
         require_key(key)
@@ -208,6 +209,7 @@ class Draw(Op):
         low, high = number(1), number(2)
         return low is not None and high is not None and bool(low <= high)
 
+    @else_eval("how many random numbers a sample takes is known when it is accepted")
     def lower(self, key: TensorSpec, *limits: TensorSpec) -> forms.Form | None:
         return None if self.kind == "truncated_normal" else forms.Drawn(self.kind, self.dtype)
 
@@ -268,5 +270,3 @@ class SetState(Op):
 
 
 RANDOM_KEY, SET_STATE = RandomKey(), SetState()
-
-__all__ = ["RANDOM_KEY", "SET_STATE", "Draw", "RandomKey", "SplitKey", "require_key", "rows_of_keys"]

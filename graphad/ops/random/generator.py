@@ -572,18 +572,3 @@ def stateless_uniform(
     """
     check_algorithm("random.stateless_uniform", alg)
     return _uniform(lift_seed(seed), shape, minval, maxval, dtype)
-
-
-__all__ = [
-    "Generator",
-    "get_global_generator",
-    "normal",
-    "set_global_generator",
-    "set_seed",
-    "shuffle",
-    "stateless_normal",
-    "stateless_truncated_normal",
-    "stateless_uniform",
-    "truncated_normal",
-    "uniform",
-]

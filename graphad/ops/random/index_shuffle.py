@@ -16,7 +16,7 @@ from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAx
 from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define, no_gradient
+from graphad.core.op import MIXED, Op, define, no_form, no_gradient
 from graphad.core.schema import IntegerSpec, between, declare
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
@@ -73,6 +73,7 @@ class IndexShuffle(Op):
     keeps = (False, False)
     takes_symbols = False
     rounds: Rounds
+    lower = no_form("an index is permuted until it lies in its range")
 
     def infer(self, index: IntegerSpec, seed: IntegerSpec, largest: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, (index, largest))
@@ -172,6 +173,3 @@ def index_shuffle(index: TensorLike, seed: TensorLike, max_index: TensorLike) ->
     if key.dims is not None and key.dims and key.dims[-1] == 2:
         key = concat([key, zeros_like(key[..., :1])], -1)
     return random_index_shuffle(index, key, max_index)
-
-
-__all__ = ["index_shuffle", "random_index_shuffle"]

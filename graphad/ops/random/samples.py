@@ -23,7 +23,7 @@ from graphad.core.dims import Size
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import REAL, require_kind_of
-from graphad.core.op import Op, define, no_gradient
+from graphad.core.op import Op, define, no_form, no_gradient
 from graphad.core.schema import Given
 from graphad.core.shapes import are_compatible, broadcast_dims, format_dims
 from graphad.core.spec import TensorSpec
@@ -87,6 +87,7 @@ class Sample(Op):
     known_as = "random"
     parameters: ClassVar[int]
     shape: Given[tuple[Size, ...]]
+    lower = no_form("how many random numbers a sample takes is known when it is accepted")
 
     def checked(self, key: TensorSpec, parameters: Sequence[TensorSpec], dtype: DType) -> TensorSpec:
         """The spec of the result. Raises: InvalidArgumentError: the parameters do not broadcast to the shape."""

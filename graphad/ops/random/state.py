@@ -80,6 +80,3 @@ def made(data: np.ndarray, value: Tensor | None = None) -> State:
     if level is not None and not level.creation.sees_again():
         bind(SET_STATE, state, lift(data) if value is None else value)
     return state
-
-
-__all__ = ["State", "made"]

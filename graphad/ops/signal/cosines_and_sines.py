@@ -24,7 +24,7 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.refusal import require_one_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -47,6 +47,7 @@ class Transform(Op):
     # By type, the elements with half the weight: of operand and result for type 1, of the operand for type 3, and of the
     # operand of type 3 as the transposed matrix of type 2.
     halves: ClassVar[Mapping[int, list[int]]]
+    lower = no_form("each element of a transform depends on all, and a library computes them together")
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_kind(self.name, x, FLOATING, "input")
@@ -304,6 +305,3 @@ def idst(
     if n is not None:
         raise InvalidArgumentError("idst: n must be None; truncate or zero-pad the input instead.")
     return dst(input, _INVERSE.get(type, type), None, axis, norm)
-
-
-__all__ = ["dct", "dst", "idct", "idst"]

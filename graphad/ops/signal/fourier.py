@@ -567,9 +567,3 @@ def _rolled(op: str, x: Any, axes: Any, back: bool) -> Tensor:
         n = x.dims[k] if x.dims is not None and isinstance(x.dims[k], int) else getitem(sizes_of(x), k)
         shifts.append(-(n // 2) if back else n // 2)
     return roll(x, shifts, places) if places else x + zeros_like(x)
-
-
-__all__ = [
-    "fft", "fft2d", "fft3d", "fftnd", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftnd", "ifftshift", "irfft", "irfft2d",
-    "irfft3d", "irfftnd", "rfft", "rfft2d", "rfft3d", "rfftnd",
-]  # fmt: skip

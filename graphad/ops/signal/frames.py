@@ -409,9 +409,3 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
             )
         return dct(x) * lift(1.0 / math.sqrt(2.0 * n), x.dtype)
     return dct(x) / cast(cast(n, int32) * 2, x.dtype) ** 0.5
-
-
-__all__ = [
-    "frame", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn", "linear_to_mel_weight_matrix", "mdct",
-    "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft",
-]  # fmt: skip

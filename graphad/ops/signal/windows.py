@@ -167,6 +167,3 @@ def vorbis_window(window_length: TensorLike, dtype: DTypeLike = float32, name: s
     n = _length("vorbis_window", window_length)
     inner = np.sin(math.pi * (np.arange(n) + 0.5) / max(n, 1))
     return _as("vorbis_window", np.sin(math.pi / 2 * inner * inner), dtype)
-
-
-__all__ = ["hamming_window", "hann_window", "kaiser_bessel_derived_window", "kaiser_window", "vorbis_window"]

@@ -14,7 +14,7 @@ from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import DTypeError, InvalidArgumentError
-from graphad.core.op import Op, define, no_batch, no_rows
+from graphad.core.op import Op, define, no_batch, no_form, no_rows
 from graphad.core.schema import Count, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
@@ -53,6 +53,9 @@ def _counts(op: str, columns: Array, starts: Array, n: int, width: int) -> np.nd
     return counts
 
 
+_ROWS = "how many values each row of a sparse matrix has is in the data"
+
+
 @define
 class SparseProduct(Op):
     """A b for the sparse matrix A with `width` columns, or its transpose times b if `adjoint`. Inputs: the values of A row by
@@ -63,6 +66,7 @@ class SparseProduct(Op):
     name = "sparse_product"
     adjoint: bool
     width: Count
+    lower = no_form(_ROWS)
 
     def infer(self, values: TensorSpec, columns: IndexSpec, starts: IntegerSpec, b: TensorSpec) -> TensorSpec:
         _require("sparse_product", columns, starts, values, b, rank=1)
@@ -109,6 +113,7 @@ class ProductsAt(Op):
 
     name = "products_at"
     width: Count
+    lower = no_form(_ROWS)
 
     def infer(self, columns: IndexSpec, starts: IntegerSpec, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         _require("products_at", columns, starts, a, b, rank=2)

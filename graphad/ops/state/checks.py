@@ -24,7 +24,7 @@ from graphad.core.dtypes import DType, as_dtype, float32
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.kinds import FLOATING, require_dtype, require_kind_of
-from graphad.core.op import IO, Op, define
+from graphad.core.op import IO, Op, define, no_form
 from graphad.core.refusal import members, refuse
 from graphad.core.schema import Text
 from graphad.core.shapes import format_dims
@@ -56,6 +56,9 @@ class CheckNumerics(Op):
     effects = IO
     keeps = (False, False)
     message: Text
+    lower = no_form(
+        "the error says whether it found NaN or infinity, and kernels only tell that a check failed"
+    )
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         return require_kind("check_numerics", x, INEXACT)
@@ -487,27 +490,3 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     a = lift(x)
     if not a.dtype.is_integer:
         raise ArgumentTypeError(f"{_lead(message)}Expected 'x' to be integer type.  Found: {a.dtype.name}")
-
-
-__all__ = [
-    "assert_all_finite",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "check_numerics",
-    "is_numeric_tensor",
-]

@@ -152,6 +152,3 @@ def _is_whole(data: Any) -> bool:
     if type(data) is np.ndarray:
         return data.base is None and data.flags.writeable
     return not arrays.is_here(data) and data.is_whole()
-
-
-__all__ = ["AssignSlices"]

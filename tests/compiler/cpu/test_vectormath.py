@@ -17,7 +17,8 @@ pytest.importorskip("mpmath")
 from mpmath import mp, mpf
 
 from graphad.compiler.cpu import compile as compiling
-from graphad.compiler.cpu.vectormath.recipes import ARITY, SUPPORTED, function_ir, symbol
+from graphad.compiler.cpu.vectormath import ARITY, SUPPORTED
+from graphad.compiler.cpu.vectormath.recipes import function_ir, symbol
 from tests.support.vectormath_harness import (
     compile_loop,
     every_binade,

@@ -18,46 +18,18 @@ import numpy as np
 
 from graphad.compiler.cpu.runtime import entry_text, layout, native
 from graphad.compiler.cpu.runtime.entry_ctypes import CtypesEntry, Entry, Run
-from graphad.compiler.cpu.runtime.entry_text import (
-    ALIGNED,
-    ANY,
-    BUSY,
-    C_CONTIGUOUS,
-    G_CONTEXT,
-    G_COUNT,
-    G_ROWS,
-    GUARD_MISS,
-    NO_INSTANCE,
-    NOT_READY,
-    SAME,
-    WRITEABLE,
-    WRONG_COUNT,
-    WRONG_TYPE,
-)
+from graphad.compiler.cpu.runtime.entry_text import ALIGNED as ALIGNED
+from graphad.compiler.cpu.runtime.entry_text import ANY as ANY
+from graphad.compiler.cpu.runtime.entry_text import BUSY as BUSY
+from graphad.compiler.cpu.runtime.entry_text import C_CONTIGUOUS as C_CONTIGUOUS
+from graphad.compiler.cpu.runtime.entry_text import G_CONTEXT, G_COUNT, G_ROWS, SAME
+from graphad.compiler.cpu.runtime.entry_text import GUARD_MISS as GUARD_MISS
+from graphad.compiler.cpu.runtime.entry_text import NO_INSTANCE as NO_INSTANCE
+from graphad.compiler.cpu.runtime.entry_text import NOT_READY as NOT_READY
+from graphad.compiler.cpu.runtime.entry_text import WRITEABLE as WRITEABLE
+from graphad.compiler.cpu.runtime.entry_text import WRONG_COUNT as WRONG_COUNT
+from graphad.compiler.cpu.runtime.entry_text import WRONG_TYPE as WRONG_TYPE
 from graphad.core.errors import InternalError, InvalidArgumentError
-
-__all__ = [
-    "ALIGNED",
-    "ANY",
-    "BUSY",
-    "C_CONTIGUOUS",
-    "GUARD_MISS",
-    "NOT_READY",
-    "NO_INSTANCE",
-    "WRITEABLE",
-    "WRONG_COUNT",
-    "WRONG_TYPE",
-    "active",
-    "array_pointer",
-    "bind_check",
-    "bind_run",
-    "check",
-    "context_address",
-    "make_guard",
-    "register_holder",
-    "register_scalar",
-    "run",
-]
 
 _holders: list[tuple[type, str]] = []  # types that hold an array in a slot
 _scalars: list[type[np.generic]] = []  # scalar types registered by hand

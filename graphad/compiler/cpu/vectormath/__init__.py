@@ -6,13 +6,17 @@ quotients; these are not inlined.
 Errors are stated in docs/accuracy.md.  This package only writes text: it needs neither Numba nor llvmlite.
 """
 
-# How many operands each function has; `recipes` has what they are made of.
-ARITY: dict[str, int] = {
-    **dict.fromkeys(
-        "exp expm1 log log1p tanh sigmoid softplus erf erfc sin cos tan "
-        "exp2 log2 log10 sinh cosh asin acos atan asinh acosh atanh cbrt".split(),
-        1,
-    ),
-    **dict.fromkeys(("atan2", "hypot", "pow", "fmod", "mod"), 2),
+from graphad.kernels.scalars import TABLE
+
+# The functions, by the module with the formula of that name.
+_BY_MODULE = {
+    "exponential": "exp expm1 exp2 sigmoid tanh sinh cosh",
+    "logarithm": "log log1p log2 log10 softplus asinh acosh atanh",
+    "error_function": "erf erfc",
+    "trigonometric": "sin cos tan asin acos atan atan2",
+    "power": "pow cbrt hypot",
+    "remainders": "fmod mod",
 }
-SUPPORTED: dict[str, tuple[str, ...]] = dict.fromkeys(ARITY, ("float32", "float64"))
+MODULES: dict[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+ARITY: dict[str, int] = {name: TABLE[name].arity for name in MODULES}  # how many operands each function has
+SUPPORTED: dict[str, tuple[str, ...]] = dict.fromkeys(MODULES, ("float32", "float64"))

@@ -4,52 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 
-from graphad.compiler.cpu.vectormath import (
-    ARITY,
-    SUPPORTED,
-    error_function,
-    exponential,
-    logarithm,
-    power,
-    remainders,
-    trigonometric,
-)
+from graphad.compiler.cpu.vectormath import ARITY, MODULES
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
-
-__all__ = ["ARITY", "SUPPORTED", "function_ir", "symbol"]
-
-_RECIPES: dict[str, Callable[..., Value]] = {
-    "exp": exponential.exp,
-    "expm1": exponential.expm1,
-    "log": logarithm.log,
-    "log1p": logarithm.log1p,
-    "tanh": exponential.tanh,
-    "sigmoid": exponential.sigmoid,
-    "softplus": logarithm.softplus,
-    "erf": error_function.erf,
-    "erfc": error_function.erfc,
-    "sin": trigonometric.sin,
-    "cos": trigonometric.cos,
-    "tan": trigonometric.tan,
-    "exp2": exponential.exp2,
-    "log2": logarithm.log2,
-    "log10": logarithm.log10,
-    "sinh": exponential.sinh,
-    "cosh": exponential.cosh,
-    "asin": trigonometric.asin,
-    "acos": trigonometric.acos,
-    "atan": trigonometric.atan,
-    "atan2": trigonometric.atan2,
-    "asinh": logarithm.asinh,
-    "acosh": logarithm.acosh,
-    "atanh": logarithm.atanh,
-    "cbrt": power.cbrt,
-    "hypot": power.hypot,
-    "pow": power.pow,
-    "fmod": remainders.fmod,
-    "mod": remainders.mod,
-}
 
 
 def symbol(name: str, dtype_name: str) -> str:
@@ -62,12 +20,14 @@ def function_ir(name: str, dtype_name: str) -> str:
     """An LLVM IR module with one `weak_odr alwaysinline` function, and what it calls itself.
 
     Args:
-      name: A key of `SUPPORTED`; `ARITY` says how many operands it takes.
+      name: One of `SUPPORTED`; `ARITY` says how many operands it takes.
       dtype_name: "float32" or "float64".
     Returns: The module's text, without target triple or data layout.
     Raises: KeyError: the function or dtype is not in `SUPPORTED`.
     """
-    arity, recipe = ARITY[name], _RECIPES[name]
+    arity = ARITY[name]
+    formulas = import_module(f"graphad.compiler.cpu.vectormath.{MODULES[name]}")
+    recipe: Callable[..., Value] = getattr(formulas, name)
     form: Format = FORMATS[dtype_name]
     block = Block()
     parameters = [Value(block, f"%{letter}", form.real) for letter in "xy"[:arity]]
