@@ -37,6 +37,7 @@ from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum
+from graphad.trace.numbered import symbols_of
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 from graphad.trace.tracer import SymbolicTensor
@@ -184,12 +185,13 @@ class _Assuming(Specialiser):
         if type(op).with_counts is FindsSizes.with_counts:
             return self._beginning(op) if op.is_prefix else None
         given = inputs[len(inputs) - op.given :] if op.refers else inputs
-        if not given or not all(is_definite(x.dims) for x in inputs):
+        if not all(is_definite(x.dims) for x in inputs):
             return None
-        if all(self._is_size(self.known_values(x)) for x in given):
-            return None
-        if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
-            return None
+        if op.refers or not any(map(is_run_time, symbols_of(op))):
+            if all(self._is_size(self.known_values(x)) for x in given):
+                return None
+            if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
+                return None
         found = op.with_counts(self._sized, *inputs)
         if found is None:
             return None
