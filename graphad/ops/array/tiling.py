@@ -33,7 +33,7 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
-from graphad.ops.array.broadcast import BroadcastTo, SumTo
+from graphad.ops.array.broadcast import BroadcastTo, SumTo, broadcast_for
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather, GatherGrad
 from graphad.ops.array.join import Stack
@@ -336,6 +336,8 @@ def repeat(
         wide = bind(BroadcastTo((*x.dims[: axis + 1], many, *x.dims[axis + 1 :])), wide)
         return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)
     counts = index_tensor("repeat", repeats, "repeats")
+    if (counts.ndim == 0 or counts.dims == (1,)) and x.dims is not None:
+        return _all_repeated(x, axis, reshape(counts, []))
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
@@ -352,6 +354,16 @@ def repeat(
     dims = [bind(GetItem((k,)), sizes) if size is None else size for k, size in enumerate(x.dims)]
     dims[axis] = times * int(values.sum())
     return reshape(y, dims)
+
+
+def _all_repeated(x: Any, axis: int, count: Tensor) -> Tensor:
+    """Each slice along an axis as often as one number says, that of no slices too: a view of x, copied."""
+    sizes = [n if n is not None else bind(GetItem((k,)), shape(x, count.dtype)) for k, n in enumerate(x.dims)]
+    wide = bind(ExpandDims((axis + 1,)), x)
+    wide = broadcast_for("repeat", wide, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
+    others = [n for k, n in enumerate(x.dims) if k != axis]
+    many = sizes[axis] * count if 0 in others or None in others else -1
+    return reshape(wide, [*sizes[:axis], many, *sizes[axis + 1 :]])
 
 
 __all__ = ["repeat", "tile"]
