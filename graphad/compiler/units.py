@@ -22,6 +22,7 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
+from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
     from graphad.compiler.branch import Branch
@@ -272,13 +273,10 @@ def describe(result: Partition) -> str:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
         if unit.kind in (HOST, CALL):
-            reason = reason_of(unit)
-            lines += [f"       as a NumPy call: {reason}"] if reason else []
-        for each in _called(unit):
-            why = reason_of(each)
-            lines.append(
-                f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
-            )
+            line = unit.nodes[0].line
+            lines.append(f"       as a NumPy call: {reason_of(result, unit)}{f' ({line})' if line else ''}")
+        for part, each in _called(unit):
+            lines.append(f"       calls NumPy in each round for{_described(each)} ({reason_of(part, each)})")
         for each in unit.stages:
             what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
             lines.append(f"       {what}{_described(each)}")
@@ -290,34 +288,49 @@ def describe(result: Partition) -> str:
     return "\n".join(lines)
 
 
-def _called(unit: Unit) -> list[Unit]:
+def _called(unit: Unit) -> list[tuple[Partition, Unit]]:
     """The calls of evals inside a loop or a branch."""
     found = []
     for part in unit.partitions:
         for each in part.units:
-            found += [each] if each.kind == CALL else _called(each)
+            found += [(part, each)] if each.kind == CALL else _called(each)
     return found
 
 
-def reason_of(unit: Unit) -> str:
-    """Why a host step or call has no native code, "" where nothing is known."""
-    return unit.why or getattr(unit.nodes[0].op.lower, "reason", None) or ""
+def reason_of(part: Partition, unit: Unit) -> str:
+    """Why a host step or call has no native code."""
+    (node,) = unit.nodes
+    op = node.op
+    if unit.why:
+        return unit.why
+    for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
+        for value in values:
+            dims = part.specs[value].dims
+            if not is_definite(dims) and not part.specs[value].is_handle:
+                return f"{what} has shape {format_dims(dims)}, of which only the run knows all sizes"
+    reason = getattr(op.lower, "reason", None)
+    if reason:
+        return reason  # type: ignore[no-any-return]
+    if op.extension or op.transient:
+        return "it calls a function of Python"
+    if op.effects or any(part.specs[value].is_handle for value in node.inputs):
+        return "it acts on variables, prints, checks or draws"
+    if op.refuses is not None:
+        return "there are operands that it refuses, which a loop cannot"
+    dtypes = dict.fromkeys(part.specs[value].dtype.name for value in (*node.inputs, *node.outputs))
+    names = run_time_sizes(node)
+    if names:
+        return (
+            f"there is no native code for it with {', '.join(sorted(names))}, sizes that only the run finds"
+        )
+    return f"there is no native code for it, of {' and '.join(dtypes) or 'no operands'}"
 
 
 def why_in_python(part: Partition, unit: Unit, where: str = "a round") -> str:
     """Why a unit of a round or a branch runs in Python: its op, the user's line, the reason."""
     (node,) = unit.nodes
-    reason = reason_of(unit)
-    if not reason and node.op.effects:
-        reason = "it acts on variables, prints, checks or draws"
-    for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
-        for value in [] if reason else values:
-            dims = part.specs[value].dims
-            if not is_definite(dims):
-                reason = f"{what} has shape {format_dims(dims)}, of which only the run knows all sizes"
-                break
     line = f" of {node.line}" if node.line else ""
-    return f"{where} has {node.op.name}{line}: {reason or 'there is no native code for it'}"
+    return f"{where} has {node.op.name}{line}: {reason_of(part, unit)}"
 
 
 def _described(unit: Unit) -> str:
