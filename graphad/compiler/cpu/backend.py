@@ -247,8 +247,8 @@ class Cpu(Backend):
             return has_loops and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
-        # One matrix with a stack of right-hand sides is factorised once for all.
-        shared = form.name == "gesv" and ranks[0] == 2 < ranks[1]
+        # One matrix with a stack of right-hand sides is factorised once for all; into a triangle each is put in.
+        shared = form.name == "gesv" and not form.part and ranks[0] == 2 < ranks[1]
         return form.name in ("gesv", "potrf") and not shared and lapack.has_routines()
 
     def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
