@@ -160,6 +160,8 @@ def number(method: str, argument: str, given: Any, least: int | None = None) -> 
     Raises: InvalidArgumentError (a ValueError): it is no integer scalar, or is known to be less than `least`.
     """
     if not is_traced(given):
+        if isinstance(given, Tensor) and not given.has_value:
+            given = given.known  # as the size of a tensor of known shape
         return int(given) if least is None else positive(method, argument, given)
     found = lift(given)
     if not found.dtype.is_integer or found.dims not in ((), None):

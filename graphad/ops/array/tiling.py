@@ -33,7 +33,7 @@ from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
-from graphad.ops.array.broadcast import BroadcastTo, SumTo, broadcast_for
+from graphad.ops.array.broadcast import BroadcastTo, SumTo
 from graphad.ops.array.create import ones_like
 from graphad.ops.array.gather import Gather, GatherGrad
 from graphad.ops.array.join import Stack
@@ -359,8 +359,8 @@ def repeat(
 def _all_repeated(x: Any, axis: int, count: Tensor) -> Tensor:
     """Each slice along an axis as often as one number says, that of no slices too: a view of x, copied."""
     sizes = [n if n is not None else bind(GetItem((k,)), shape(x, count.dtype)) for k, n in enumerate(x.dims)]
-    wide = bind(ExpandDims((axis + 1,)), x)
-    wide = broadcast_for("repeat", wide, [*sizes[: axis + 1], count, *sizes[axis + 1 :]])
+    ones = (1,) * (axis + 1), (1,) * (len(sizes) - axis - 1)
+    wide = bind(Tile((*ones[0], (AT, 1), *ones[1])), bind(ExpandDims((axis + 1,)), x), count)
     others = [n for k, n in enumerate(x.dims) if k != axis]
     many = sizes[axis] * count if 0 in others or None in others else -1
     return reshape(wide, [*sizes[:axis], many, *sizes[axis + 1 :]])
