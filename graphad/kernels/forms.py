@@ -204,11 +204,13 @@ class Factorised(Record):
     """What `numpy.linalg` gives of stacks of matrices, by the routine of LAPACK behind it: "getri" the inverse, "getrf" the
     determinant, "getrf_log" its sign and logarithm, "geqrf" orthogonal and triangular factors, "syevd" and "gesdd" eigenvalues
     and singular values with their vectors, or without: "syevd_values" and "gesdd_values". The results are in the order of the
-    op's outputs, with `full` square where that makes a difference.
+    op's outputs, with `full` square where that makes a difference. "gesv" is the solution of complex systems, of which the second
+    operand holds the right-hand sides; with `adjoint` the matrices are conjugated and transposed.
     """
 
     name: str
     full: bool = False
+    adjoint: bool = False
 
 
 class Convolved(Record):

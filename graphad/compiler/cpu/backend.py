@@ -232,7 +232,9 @@ class Cpu(Backend):
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
         if isinstance(form, Factorised):
-            return dtype in self.product_dtypes and factorising.has(form)
+            is_real = dtype in self.product_dtypes
+            is_taken = is_real or dtype in ("complex64", "complex128")
+            return is_taken and factorising.takes(form, dtype) and factorising.has(form)
         if isinstance(form, Applied):
             return ufuncs.has(form, tuple(dtypes))
         if isinstance(form, Accumulated):
@@ -255,7 +257,7 @@ class Cpu(Backend):
         if isinstance(form, Indexed):
             return indexing.workspace(form, shapes[-1])
         if isinstance(form, Factorised):
-            return factorising.workspace(form, shapes[0])
+            return factorising.workspace(form, *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Convolved):
             found = convolved.steps(form, dtype, shapes, True)
             return 0 if found is None else found.workspace
@@ -275,7 +277,7 @@ class Cpu(Backend):
             found = convolved.steps(form, dtypes[0], shapes, is_shared and pool.thread_count() > 1)
             return None if found is None else found.parts
         if isinstance(form, Factorised):
-            return factorising.parts(form, dtypes[0], shapes[0])
+            return factorising.parts(form, dtypes[0], *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
         if isinstance(form, Accumulated):

@@ -191,7 +191,10 @@ class Solve(_System):
 
     @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
-        return forms.Library("gesv", self.adjoint)
+        if not a.dtype.is_complex:
+            return forms.Library("gesv", self.adjoint)
+        is_alike = a.dims is not None and b.dims is not None and a.dims[:-2] == b.dims[:-2]
+        return forms.Factorised("gesv", adjoint=self.adjoint) if is_alike else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         b_bar = bind(Solve(not self.adjoint), ctx.inputs[0], g)

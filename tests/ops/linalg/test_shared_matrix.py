@@ -54,3 +54,36 @@ def test_as_many_right_hand_sides_as_the_run_finds() -> None:
         found = f(*map(tf.constant, (A, b, m))).numpy()
         np.testing.assert_allclose(found, 2 * np.linalg.solve(A[None], b[m]), 1e-9)
     assert not in_python(f, *map(tf.constant, (A, b, m)))
+
+
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_systems(dtype: Any, adjoint: bool) -> None:
+    def f(a: Any, b: Any) -> Any:
+        return tf.linalg.solve(a, b, adjoint=adjoint)
+
+    def slopes(a: Any, b: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch((a, b))
+            x = f(a, b)
+            y = tf.reduce_sum(tf.math.real(x * tf.math.conj(x)))
+        return tape.gradient(y, (a, b))
+
+    compiled, derived = tf.function(f, jit_compile=True), tf.function(slopes, jit_compile=True)
+    for lead, own in (((5,), (5,)), ((), ()), ((4,), ()), ((2, 3), (2, 3)), ((0,), (0,)), ((3,), (1,))):
+        for n, k in ((6, 2), (1, 1), (40, 3), (2, 0)):
+            a = _rng.normal(size=(*own, n, n)) + 1j * _rng.normal(size=(*own, n, n)) + 4 * np.eye(n)
+            b = _rng.normal(size=(*lead, n, k)) + 1j * _rng.normal(size=(*lead, n, k))
+            given = tf.constant(a.astype(dtype)), tf.constant(b.astype(dtype))
+            np.testing.assert_array_equal(compiled(*given).numpy(), f(*given).numpy())
+            for found, want in zip(derived(*given), slopes(*given), strict=True):
+                np.testing.assert_allclose(found.numpy(), want.numpy(), 1e-3, 1e-4)
+            if 0 not in (*lead, k) and own != (1,):
+                assert not in_python(compiled, *given)
+    singular = tf.constant(np.ones((2, 3, 3), dtype)), tf.constant(np.ones((2, 3, 1), dtype))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+        compiled(*singular)
+    poor = np.ones((2, 3, 3), dtype) * np.nan
+    with np.errstate(all="ignore"):
+        want = f(tf.constant(poor), singular[1]).numpy()
+    np.testing.assert_array_equal(compiled(tf.constant(poor), singular[1]).numpy(), want)
