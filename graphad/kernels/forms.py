@@ -213,6 +213,10 @@ class Factorised(Record):
     adjoint: bool = False
 
 
+class Pivoted(Record):
+    """The lower and the upper factor of small matrices, in one matrix each, and the order of rows, by LAPACK's "getrf"."""
+
+
 class Convolved(Record):
     """A convolution, or a pool of maxima or means, in the windows of an op, which says where they are (`places`, `pads`).
 
@@ -304,6 +308,7 @@ Routine = (
     | Rolled
     | Drawn
     | Factorised
+    | Pivoted
     | Convolved
     | Applied
     | Accumulated

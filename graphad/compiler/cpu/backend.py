@@ -30,6 +30,7 @@ from graphad.compiler.cpu.runtime import (
     movement,
     multiplying,
     ordering,
+    pivoting,
     placing,
     pool,
     repeat,
@@ -64,6 +65,7 @@ from graphad.kernels.forms import (
     Masked,
     Multiplied,
     Ordered,
+    Pivoted,
     Placed,
     Rising,
     Rolled,
@@ -231,6 +233,8 @@ class Cpu(Backend):
             return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
+        if isinstance(form, Pivoted):
+            return pivoting.has(dtype)
         if isinstance(form, Factorised):
             is_real = dtype in self.product_dtypes
             is_taken = is_real or dtype in ("complex64", "complex128")
@@ -256,6 +260,8 @@ class Cpu(Backend):
     def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
         if isinstance(form, Indexed):
             return indexing.workspace(form, shapes[-1])
+        if isinstance(form, Pivoted):
+            return pivoting.workspace(dtype, shapes[0])
         if isinstance(form, Factorised):
             return factorising.workspace(form, *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Convolved):
@@ -276,6 +282,8 @@ class Cpu(Backend):
         if isinstance(form, Convolved):
             found = convolved.steps(form, dtypes[0], shapes, is_shared and pool.thread_count() > 1)
             return None if found is None else found.parts
+        if isinstance(form, Pivoted):
+            return pivoting.parts(dtypes[0], dtypes[-1], shapes[0])
         if isinstance(form, Factorised):
             return factorising.parts(form, dtypes[0], *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Applied):
