@@ -50,8 +50,8 @@ class About(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """The word at `word` of a step is the address of word `inner` of another row: the one at `path[0]` in the same table or plan,
-    or one in its tables, as pairs of the number of a table and of a row."""
+    """The word at `word` of a step is the address of word `inner` of another row of the plan: the one at `path[0]`, or one in its
+    tables, each the number of a table and of a row."""
 
     word: int
     path: tuple[Any, ...]
@@ -116,7 +116,8 @@ WRONG_STEPS = 78  # status: the limit differs from the number of steps that the 
 
 # Words of a row that finds the size of a slice: its bounds, each a number or the address of one of so many bytes (0: a number);
 # the size of the axis, the step (0: LOW is the address of a mask of so many elements), the size that was found last, and where to
-# store it (or null). Then for each of COUNT words that depend on the size its address, and by how much it grows with the size.
+# store it (or null). Then for each of GROUPS products of sizes: the power of this one in it, the addresses of the other factors
+# (or null), and for each of COUNT words that depend on the product its address, and by how much it grows with the product.
 (
     M_LOW,
     M_LOW_BYTES,
@@ -126,9 +127,12 @@ WRONG_STEPS = 78  # status: the limit differs from the number of steps that the 
     M_STEP,
     M_LAST,
     M_NUMBER,
-    M_COUNT,
+    M_GROUPS,
 ) = range(9)
 MEASURED, MEASURED_WORDS = 9, 2
+GROUP_FACTORS = 3
+GROUP_POWER, GROUP_COUNT, GROUP_FACTOR = range(3)
+GROUP = GROUP_FACTOR + GROUP_FACTORS
 
 # A stack of which only the run knows how many slices it has is found by a cell of words in the workspace: the address of its
 # first slice and the number of its slices. If its slices are stacks of several lengths, they are pairs of numbers: the first

@@ -22,6 +22,7 @@ from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site, row_strides, same_size, same_walk
 from graphad.kernels.stages import Nest
+from graphad.trace.numbered import run_time_sizes
 
 if TYPE_CHECKING:
     from graphad.compiler.branch import Branch
@@ -278,13 +279,10 @@ def describe(result: Partition) -> str:
             over, block = f" over {unit.rows} rows", "rows"
         lines.append(f"{k:3}  {unit.kind}{over}{_described(unit)}")
         if unit.kind in (HOST, CALL):
-            reason = reason_of(result, unit)
-            lines += [f"       as a NumPy call: {reason}"] if reason else []
-        for inside, each in _called(unit):
-            why = reason_of(inside, each)
-            lines.append(
-                f"       calls NumPy in each round for{_described(each)}{f' ({why})' if why else ''}"
-            )
+            line = unit.nodes[0].line
+            lines.append(f"       as a NumPy call: {reason_of(result, unit)}{f' ({line})' if line else ''}")
+        for part, each in _called(unit):
+            lines.append(f"       calls NumPy in each round for{_described(each)} ({reason_of(part, each)})")
         for each in unit.stages:
             what = "ending" if unit.kind == GEMM else "at last" if each.index in late else "stage"
             lines.append(f"       {what}{_described(each)}")
@@ -306,28 +304,41 @@ def _called(unit: Unit) -> list[tuple[Partition, Unit]]:
 
 
 def reason_of(part: Partition, unit: Unit) -> str:
-    """Why a host step or call has no native code, "" where nothing is known."""
-    node = unit.nodes[0]
-    reason = unit.why or node.op.why_eval([part.specs[value] for value in node.inputs])
-    if not reason and node.op.effects:
-        reason = "it acts on variables, prints, checks or draws"
+    """Why a host step or call has no native code."""
+    (node,) = unit.nodes
+    op = node.op
+    if unit.why:
+        return unit.why
     for values, what in ((node.inputs, "an operand"), (node.outputs, "a result")):
-        for spec in [] if reason else [part.specs[value] for value in values]:
-            if not is_definite(spec.dims):
-                reason = f"{what} has shape {format_dims(spec.dims)}, of which only the run knows all sizes"
-                break
-            if spec.dtype.is_complex:
-                reason = f"{what} is complex, and native code of this op takes real numbers only"
-                break
-    return reason
+        for value in values:
+            dims = part.specs[value].dims
+            if not is_definite(dims) and not part.specs[value].is_handle:
+                return f"{what} has shape {format_dims(dims)}, of which only the run knows all sizes"
+    reason = op.why_eval([part.specs[value] for value in node.inputs])
+    if reason:
+        return reason
+    if op.extension or op.transient:
+        return "it calls a function of Python"
+    if op.effects or any(part.specs[value].is_handle for value in node.inputs):
+        return "it acts on variables, prints, checks or draws"
+    if op.refuses is not None:
+        return "there are operands that it refuses, which a loop cannot"
+    dtypes = dict.fromkeys(part.specs[value].dtype.name for value in (*node.inputs, *node.outputs))
+    if any(part.specs[value].dtype.is_complex for value in (*node.inputs, *node.outputs)):
+        return "native code of this op takes real numbers only"
+    names = run_time_sizes(node)
+    if names:
+        return (
+            f"there is no native code for it with {', '.join(sorted(names))}, sizes that only the run finds"
+        )
+    return f"there is no native code for it, of {' and '.join(dtypes) or 'no operands'}"
 
 
 def why_in_python(part: Partition, unit: Unit, where: str = "a round") -> str:
     """Why a unit of a round or a branch runs in Python: its op, the user's line, the reason."""
     (node,) = unit.nodes
-    reason = reason_of(part, unit)
     line = f" of {node.line}" if node.line else ""
-    return f"{where} has {node.op.name}{line}: {reason or 'there is no native code for it'}"
+    return f"{where} has {node.op.name}{line}: {reason_of(part, unit)}"
 
 
 def _described(unit: Unit) -> str:

@@ -45,6 +45,7 @@ class FindsSizes:
         self, sized: Callable[[Tensor], Any], *inputs: Tensor
     ) -> tuple[Op, Sequence[Tensor]] | None:
         """An op and inputs with the same result, whose sizes are what `sized` says of integers that are inputs: numbers, symbols,
-        or None. Called for inputs of definite shapes, if that of a result depends on values. None if there is no such op.
+        or None. Called for inputs of definite shapes, if that of a result depends on values, and for ops with attributes that are
+        such symbols already. None if there is no such op.
         """
         return None

@@ -241,10 +241,12 @@ def repeated(rows: Rows, times: Number) -> Rows:
     return rows.renumbered(rows.count * times, lambda i: i % maximum(rows.count, 1))
 
 
-def reordered(rows: Rows, seed: int | None, key: Tensor | None) -> Rows:
-    """The elements in an order that is drawn when the loop begins, or in the one that belongs to `key`."""
+def reordered(rows: Rows, size: Number, seed: int | None, key: Tensor | None) -> Rows:
+    """The elements in an order that is drawn when the loop begins, or in the one that belongs to `key`; in theirs for size 1."""
     every = numbers(rows.count)
     order = shuffle(every, seed=seed) if key is None else stateless_shuffle(every, key)
+    if not isinstance(size, int):
+        order = where(size == 1, every, order)
     return rows.renumbered(rows.count, lambda i: gather(order, i), reorders=key is None)
 
 

@@ -15,8 +15,10 @@ from graphad.data.dataset import Dataset
 from graphad.data.described import SEEDS, UNKNOWN, positive
 from graphad.data.elements import is_traced, leaves, mapped
 from graphad.function.decorator import function
+from graphad.ops.math import logical_or
 from graphad.ops.math.cast import cast
 from graphad.ops.random import uniform
+from graphad.ops.state.effects import require
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike
@@ -101,7 +103,8 @@ class TracedDataset(Dataset):
     ) -> TracedDataset:
         """The elements in an order that each iteration draws from all of them, for any `buffer_size` but 1; one order for all
         iterations where `reshuffle_each_iteration` is False."""
-        if isinstance(buffer_size, int) and positive("shuffle", "buffer_size", buffer_size) == 1:
+        size = number("shuffle", "buffer_size", buffer_size)
+        if isinstance(size, int) and (size != UNKNOWN and positive("shuffle", "buffer_size", size) == 1):
             return self
         key = None
         if reshuffle_each_iteration is not None and not reshuffle_each_iteration:
@@ -110,7 +113,10 @@ class TracedDataset(Dataset):
                 if seed is None
                 else lift([abs(int(seed)), 0], int64)
             )
-        return self._then(lambda before: rows.reordered(before, seed, key))
+        if not isinstance(size, int):
+            is_size = logical_or(size > 0, size == UNKNOWN)
+            require(is_size, "shuffle: buffer_size is \x00; it must be positive.", [size])
+        return self._then(lambda before: rows.reordered(before, size, seed, key))
 
     def repeat(self, count: int | Tensor | None = None, name: str | None = None) -> TracedDataset:
         """The data set `count` times."""
@@ -154,6 +160,8 @@ def number(method: str, argument: str, given: Any, least: int | None = None) -> 
     Raises: InvalidArgumentError (a ValueError): it is no integer scalar, or is known to be less than `least`.
     """
     if not is_traced(given):
+        if isinstance(given, Tensor) and not given.has_value:
+            given = given.known  # as the size of a tensor of known shape
         return int(given) if least is None else positive(method, argument, given)
     found = lift(given)
     if not found.dtype.is_integer or found.dims not in ((), None):

@@ -204,11 +204,17 @@ class Factorised(Record):
     """What `numpy.linalg` gives of stacks of matrices, by the routine of LAPACK behind it: "getri" the inverse, "getrf" the
     determinant, "getrf_log" its sign and logarithm, "geqrf" orthogonal and triangular factors, "syevd" and "gesdd" eigenvalues
     and singular values with their vectors, or without: "syevd_values" and "gesdd_values". The results are in the order of the
-    op's outputs, with `full` square where that makes a difference.
+    op's outputs, with `full` square where that makes a difference. "gesv" is the solution of complex systems, of which the second
+    operand holds the right-hand sides; with `adjoint` the matrices are conjugated and transposed.
     """
 
     name: str
     full: bool = False
+    adjoint: bool = False
+
+
+class Pivoted(Record):
+    """The lower and the upper factor of small matrices, in one matrix each, and the order of rows, by LAPACK's "getrf"."""
 
 
 class Convolved(Record):
@@ -302,6 +308,7 @@ Routine = (
     | Rolled
     | Drawn
     | Factorised
+    | Pivoted
     | Convolved
     | Applied
     | Accumulated

@@ -168,10 +168,16 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     from graphad.compiler.units import describe
 
     compilation = sizes.size_class.compilation
-    if compilation.wait():
-        sizes.make_native()
+    while compilation.wait() and sizes.make_native() is None:
+        if sizes.size_class.compilation is compilation:
+            break
+        compilation = sizes.size_class.compilation  # without what could not be bound
+    unmeasured = compilation.why_unmeasured
+    unmeasured = f"; sizes that only the run finds are not part of it: {unmeasured}" if unmeasured else ""
     if compilation.schedule is None or sizes.bound is None:
-        out.tier = f"numpy: {compilation.reason}"
+        if compilation.in_python is not None:
+            out.units = describe(compilation.in_python)
+        out.tier = f"numpy: {compilation.reason}{unmeasured}"
         return
     partition, bound = compilation.schedule.partition, sizes.bound
     out.units = describe(partition)
@@ -197,7 +203,7 @@ def _explain_native(out: Explanation, executable: Executable, sizes: Sizes, valu
     natives = compilation.schedule.native_units
     out.tier = (
         f"native: {natives} of {len(partition.units)} units, {compilation.compiled} kernels compiled, "
-        f"{bound.regions} loops shared among threads"
+        f"{bound.regions} loops shared among threads{unmeasured}"
     )
     out.seconds["compiling"] = compilation.seconds
     if not executable.graph.effects & IO:

@@ -276,3 +276,34 @@ def test_first_axes_of_different_sizes_are_found_when_the_function_runs():
     assert float(f([1.0, 2.0], [3.0, 4.0])) == 11.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="the first axes have different sizes"):
         f([1.0, 2.0], [3.0])
+
+
+@pytest.mark.parametrize("is_new_each_time", [True, False])
+def test_the_buffer_of_a_shuffle_that_the_function_computes(is_new_each_time):
+    @tf.function
+    def order(x, n):
+        out = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        rows = Dataset.from_tensor_slices(x).shuffle(n, reshuffle_each_iteration=is_new_each_time)
+        for i, row in rows.enumerate():
+            out = out.write(tf.cast(i, tf.int32), row)
+        return out.stack()
+
+    x = tf.range(40.0)
+    for n in (40, 3, tf.data.UNKNOWN_CARDINALITY):
+        found = order(x, tf.constant(n)).numpy().tolist()
+        assert sorted(found) == x.numpy().tolist() != found
+    assert order(x, tf.constant(1)).numpy().tolist() == x.numpy().tolist()
+    for n in (0, -1, -7):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=f"shuffle: buffer_size is {n}; it must be positive"
+        ):
+            order(x, tf.constant(n))
+
+
+def test_numbers_that_are_sizes_of_tensors_of_known_shape():
+    @tf.function
+    def total(x, y):
+        rows = Dataset.from_tensor_slices(x).take(tf.size(y)).batch(tf.shape(y)[0])
+        return rows.reduce(0.0, lambda found, row: found + tf.reduce_sum(row))
+
+    assert total(tf.range(9.0), tf.zeros([4])).numpy() == 6.0

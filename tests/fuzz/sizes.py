@@ -65,6 +65,16 @@ vector: tf.cond(@scalar > #, lambda: tf.sin(@vector), lambda: @vector[:2])
 vector: tf.cond(@size > 1, lambda: tf.zeros([@size]), lambda: v)
 vector: grown(@vector, %)
 vector: tf.add_n([@vector, @vector])
+vector: tf.reshape(@vector[:, None] - @vector, [-1])
+vector: tf.reduce_sum(tf.eye(@size), 1)
+vector: tf.reduce_sum(tf.eye(@size, %), 0)
+vector: tf.linalg.matvec(tf.eye(tf.size(@vector)), @vector)
+vector: tf.range(0.0, @scalar, 0.25)
+vector: tf.gather(@vector, tf.math.top_k(@vector, tf.minimum(@size, 3))[1])
+vector: tf.linalg.matvec(tf.cast(tf.range(@size)[:, None] > tf.range(@size), tf.float32), @vector)
+vector: tf.linalg.solve(gram(@rows), @rows)[:, 0]
+vector: tf.linspace(@scalar, 1.0, @size)
+rows: tf.matmul(gram(@rows), @rows)
 rows: tf.boolean_mask(x, x[:, 1] > #)
 rows: tf.boolean_mask(@rows, @rows[:, 0] > #)
 rows: @rows[:@size]
@@ -104,6 +114,9 @@ size: tf.reduce_max(@counts)
 scalar: tf.reduce_sum(@vector)
 scalar: tf.reduce_max(@vector)
 scalar: tf.cast(@size, tf.float32) * 0.5
+scalar: tf.reduce_sum(tf.exp(-tf.square(@vector[:, None] - @vector)))
+scalar: tf.reduce_sum(tf.tanh(@vector[:, None, None] * @vector[:, None] * @vector))
+scalar: looped(lambda i: tf.reduce_sum(tf.sin(@vector[:i, None] * @vector)), 4)
 scalar: looped(lambda i: tf.reduce_sum(&[:i]), 4)
 scalar: looped(lambda i: tf.reduce_sum(@vector[i:i + 2]), @size)
 scalar: looped(lambda i: tf.reduce_sum(tf.boolean_mask(&, & > 0.5)), 2)
@@ -135,6 +148,10 @@ def _grown(x: Any, n: int) -> Any:
     return tf.while_loop(lambda i, y: i < n, more, (0, x), shape_invariants=shapes)[1]
 
 
+def _gram(x: Any) -> Any:
+    return tf.matmul(x, x, transpose_b=True) + 2.0 * tf.eye(tf.shape(x)[0])
+
+
 def text(seed: int) -> str:
     """The source of a program."""
     rng = random.Random(seed)
@@ -163,7 +180,7 @@ def text(seed: int) -> str:
 
 
 def program(seed: int) -> Callable[..., Any]:
-    names = {"tf": tf, "looped": _looped, "grown": _grown}
+    names = {"tf": tf, "looped": _looped, "grown": _grown, "gram": _gram}
     exec(text(seed), names)
     return names["f"]  # type: ignore[return-value]
 

@@ -30,6 +30,7 @@ from graphad.compiler.cpu.runtime import (
     movement,
     multiplying,
     ordering,
+    pivoting,
     placing,
     pool,
     repeat,
@@ -64,6 +65,7 @@ from graphad.kernels.forms import (
     Masked,
     Multiplied,
     Ordered,
+    Pivoted,
     Placed,
     Rising,
     Rolled,
@@ -231,8 +233,12 @@ class Cpu(Backend):
             return dtypes[1] == "bool" and dtype != "string" and as_dtype(dtype).itemsize in self.copied
         if isinstance(form, Drawn):
             return drawing.has(form.kind, form.dtype.name)
+        if isinstance(form, Pivoted):
+            return pivoting.has(dtype)
         if isinstance(form, Factorised):
-            return dtype in self.product_dtypes and factorising.has(form)
+            is_real = dtype in self.product_dtypes
+            is_taken = is_real or dtype in ("complex64", "complex128")
+            return is_taken and factorising.takes(form, dtype) and factorising.has(form)
         if isinstance(form, Applied):
             return ufuncs.has(form, tuple(dtypes))
         if isinstance(form, Accumulated):
@@ -247,15 +253,17 @@ class Cpu(Backend):
             return has_loops and bool(blas.tiles(dtype))
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
-        # One matrix with a stack of right-hand sides is factorised once for all.
-        shared = form.name == "gesv" and ranks[0] == 2 < ranks[1]
+        # One matrix with a stack of right-hand sides is factorised once for all; into a triangle each is put in.
+        shared = form.name == "gesv" and not form.part and ranks[0] == 2 < ranks[1]
         return form.name in ("gesv", "potrf") and not shared and lapack.has_routines()
 
     def routine_workspace(self, form: Routine, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
         if isinstance(form, Indexed):
             return indexing.workspace(form, shapes[-1])
+        if isinstance(form, Pivoted):
+            return pivoting.workspace(dtype, shapes[0])
         if isinstance(form, Factorised):
-            return factorising.workspace(form, shapes[0])
+            return factorising.workspace(form, *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Convolved):
             found = convolved.steps(form, dtype, shapes, True)
             return 0 if found is None else found.workspace
@@ -274,8 +282,10 @@ class Cpu(Backend):
         if isinstance(form, Convolved):
             found = convolved.steps(form, dtypes[0], shapes, is_shared and pool.thread_count() > 1)
             return None if found is None else found.parts
+        if isinstance(form, Pivoted):
+            return pivoting.parts(dtypes[0], dtypes[-1], shapes[0])
         if isinstance(form, Factorised):
-            return factorising.parts(form, dtypes[0], shapes[0])
+            return factorising.parts(form, dtypes[0], *(shapes[:2] if form.name == "gesv" else shapes[:1]))
         if isinstance(form, Applied):
             return ufuncs.parts(form, dtypes, shapes)
         if isinstance(form, Accumulated):

@@ -37,12 +37,14 @@ from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum
+from graphad.trace.numbered import symbols_of
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 from graphad.trace.tracer import SymbolicTensor
 
 _DEEP = 8  # ops that are looked through
 _FEW = 9  # sizes in a vector, and one more
+_MOST_INTEGER = 2**31
 ROOM = 1024  # the largest size that has no bound, at first
 
 
@@ -184,12 +186,13 @@ class _Assuming(Specialiser):
         if type(op).with_counts is FindsSizes.with_counts:
             return self._beginning(op) if op.is_prefix else None
         given = inputs[len(inputs) - op.given :] if op.refers else inputs
-        if not given or not all(is_definite(x.dims) for x in inputs):
+        if not all(is_definite(x.dims) for x in inputs):
             return None
-        if all(self._is_size(self.known_values(x)) for x in given):
-            return None
-        if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
-            return None
+        if op.refers or not any(map(is_run_time, symbols_of(op))):
+            if all(self._is_size(self.known_values(x)) for x in given):
+                return None
+            if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
+                return None
         found = op.with_counts(self._sized, *inputs)
         if found is None:
             return None
@@ -216,14 +219,28 @@ class _Assuming(Specialiser):
             sizes = [self._sized(part) for part in self._parts(x)]
             return None if not sizes or any(size is None for size in sizes) else np.array(sizes, object)
         key = self._count_of(x)
-        terms, number = key
-        if terms or not at_most(0, number):
+        number = self._sum_of_sizes(key)
+        if number is None:
             number = self._counts.get(key)
             if number is None:
                 number = self._counts[key] = self._symbol(self._room, 1, None, key)
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
         return number
+
+    def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
+        """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,
+        or more than integers of 32 bits hold."""
+        terms, found = key
+        most = found
+        if not at_most(0, found):
+            return None
+        for value, factor in terms:
+            size = self._counts.get((frozenset([(value, 1)]), 0))
+            if size is None or factor < 0:
+                return None
+            found, most = found + factor * size, most + factor * self._most(size)
+        return found if not terms or (type(most) is int and most < _MOST_INTEGER) else None
 
     def _parts(self, x: Any) -> list[Any]:
         """The elements of a vector, or rows of a matrix, if they are few."""

@@ -101,7 +101,7 @@ def routine(scope: Scope, unit: Unit, workspace: Place | None) -> list[Made]:
     if any(k == MASK for part in steps for k, _ in part.places):
         found[MASK] = scope.once((MASK, walks[-1][0][0]), lambda: _mask(scope, walks[-1][0][0]))
     work = sum([float(math.prod(shape)) for shape, _ in walks])
-    if isinstance(form, forms.Library | forms.Factorised):
+    if isinstance(form, forms.Library | forms.Factorised | forms.Pivoted):
         work *= walks[0][0][-1]
     if isinstance(form, forms.Convolved):
         work = 300 + 0.02 * form.operations([shape for shape, _ in walks]) / len(steps)

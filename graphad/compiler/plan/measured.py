@@ -1,20 +1,23 @@
 """Sizes that only the run finds: which words of a plan depend on them, and how.
 
 A plan with such sizes has room for the largest ones. Its rows are made for these, and again for others: a word that differs is a
-number plus a multiple of the size, which the row that finds the size gets to know (`Row.patches`). Where a word depends on it in
-another way, as a block of rows whose length is chosen by it, there is no such plan.
+number plus multiples of sizes and of products of them, as n n and n m, which the rows that find these sizes get to know
+(`Row.patches`). Where a word depends on a size in another way, as a block of rows whose length is chosen by it, there is no such
+plan.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, ARGUMENT, Made, Place
 from graphad.compiler.rows import Patch, Row
-from graphad.core.dims import Dim, Size, evaluate, is_run_time, run_time_symbols
+from graphad.core.dims import Dim, Monomial, Size, evaluate, is_run_time, product, run_time_symbols
 from graphad.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 _MOST_ROOM = 1 << 28  # bytes of a workspace, and so many times those of the arguments
 _TIMES_ARGUMENTS = 16
 _FEW = 4
-_SMALLEST_ROOM = 9  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
+Path = tuple[Any, ...]  # numbers of rows, and between them numbers of tables
+_SMALLEST_ROOM = 16  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
 
 
 def rooms(found: Mapping[str, Size], numbers: Mapping[str, int]) -> dict[str, int]:
@@ -89,7 +93,7 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
         works.append(sum([each.work for each in made]))
         return [each.row for each in made]
 
-    for row in patched(make, scope.numbers):
+    for row in patched(make, scope.numbers, products_of(scope.part)):
         builder.add_row(row)
     return works[0]
 
@@ -125,47 +129,47 @@ def _require_room(places: Iterable[Place]) -> None:
         )
 
 
-def patched(make: Callable[[Mapping[str, int]], list[Row]], numbers: Mapping[str, int]) -> list[Row]:
+def patched(
+    make: Callable[[Mapping[str, int]], list[Row]],
+    numbers: Mapping[str, int],
+    products: Iterable[Monomial] = (),
+) -> list[Row]:
     """The rows that `make` gives for the largest sizes, in which rows that find sizes change the words that depend on them.
 
+    Args:
+      products: The products of sizes, as n n and n m, of which words may be sums, beside the sizes themselves.
     Raises: UnavailableError: a word depends on a size in another way, or on one that no row before it finds.
     """
     rows = make(numbers)
+    names = [name for name in numbers if is_run_time(name)]
     finders = dict(_finders(rows, ()))
-    changes = {name: _changes(make, rows, numbers, name) for name in numbers if is_run_time(name)}
-    _require_sum(make, rows, numbers, changes)
-    for name, found in changes.items():
+    slopes = _slopes(make, rows, numbers, [*[(name,) for name in names], *products])
+    for name in names:
+        mine = {each: words for each, words in slopes.items() if name in each}
         if name in finders:
-            rows = _with_patches(rows, finders[name], found)
-        elif found:
+            rows = _with_patches(rows, finders, name, mine)
+        elif mine:
             raise _no_plan(name)
     return rows
 
 
-def _require_sum(
-    make: Callable[[Mapping[str, int]], list[Row]],
-    rows: Sequence[Row],
-    numbers: Mapping[str, int],
-    changes: Mapping[str, Mapping[tuple[tuple[Any, ...], int], int]],
-) -> None:
-    """Raise where sizes together change a word by another number than the sum of what each does, as products of them do."""
-    names = list(changes)
-    if len(names) < 2:
-        return
-    # The second time with other steps, so that products of several signs do not cancel in both.
-    for first in (1, 2):
-        steps = {name: min(first + k * first, numbers[name] - 1) for k, name in enumerate(names)}
-        others = {**numbers, **{name: numbers[name] - step for name, step in steps.items()}}
-        want: dict[tuple[tuple[Any, ...], int], int] = {}
-        for name, step in steps.items():
-            for place, slope in changes[name].items():
-                want[place] = want.get(place, 0) - slope * step
-        if dict(_differences(rows, make(others), ())) != {place: n for place, n in want.items() if n}:
-            raise _no_plan(", ".join(names))
+def products_of(part: Partition) -> list[Monomial]:
+    """The products of sizes that the run finds of which extents, strides and offsets of a partition may be sums."""
+    found: dict[Monomial, None] = {}
+    for spec in part.specs:
+        total = product([size for size in spec.dims or () if size is not None])
+        for monomial in total.terms if isinstance(total, Dim) else ():
+            factors = tuple(filter(is_run_time, monomial))
+            for count in range(2, len(factors) + 1):
+                found.update(dict.fromkeys(combinations(factors, count)))
+    for unit in part.units:
+        for inner in unit.partitions:
+            found.update(dict.fromkeys(products_of(inner)))
+    return list(found)
 
 
-def _finders(rows: Sequence[Row], path: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """For each size the path to the row that finds it: numbers of rows, and between them numbers of tables."""
+def _finders(rows: Sequence[Row], path: Path) -> Iterator[tuple[str, Path]]:
+    """For each size the path to the row that finds it."""
     for at, row in enumerate(rows):
         if row.finds:
             yield row.finds, (*path, at)
@@ -173,35 +177,99 @@ def _finders(rows: Sequence[Row], path: tuple[Any, ...]) -> Iterator[tuple[str, 
             yield from _finders(inner, (*path, at, number))
 
 
-def _changes(
-    make: Callable[[Mapping[str, int]], list[Row]], rows: Sequence[Row], numbers: Mapping[str, int], name: str
-) -> dict[tuple[tuple[Any, ...], int], int]:
-    """By path and word, how much it grows with a size."""
-    room = numbers[name]
-    # The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the
-    # same on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own,
-    # which say how these are done in less time, and are not tried.
-    others = [room - 1, room - 2]
-    while others[-1] >= 3 * _FEW:
-        others.append(others[-1] // 3)
-    found: dict[tuple[tuple[Any, ...], int], int] = {}
-    for k, other in enumerate(others):
-        differences = dict(_differences(rows, make({**numbers, name: other}), ()))
-        slopes = {}
-        for place, difference in differences.items():
-            slope, rest = divmod(difference, other - room)
+def _slopes(
+    make: Callable[[Mapping[str, int]], list[Row]],
+    rows: Sequence[Row],
+    numbers: Mapping[str, int],
+    monomials: Sequence[Monomial],
+) -> dict[Monomial, dict[tuple[Path, int], int]]:
+    """For each product of sizes how much words grow with it, by path and word: the words are sums of such multiples.
+
+    They are found from as many sets of sizes as there are products, and compared with all others.
+    """
+    tried = list(_tried(numbers, monomials))
+    samples = [
+        [_number(each, {**numbers, **sizes}) - _number(each, numbers) for each in monomials]
+        for sizes in tried
+    ]
+    found = [dict(_differences(rows, make({**numbers, **sizes}), ())) for sizes in tried]
+    chosen, inverse, whole = _solved(samples, len(monomials))
+    slopes: dict[Monomial, dict[tuple[Path, int], int]] = {each: {} for each in monomials}
+    for place in dict.fromkeys(place for each in found for place in each):
+        changes = [each.get(place, 0) for each in found]
+        factors = []
+        for line in inverse:
+            factor, rest = divmod(sum([a * changes[k] for a, k in zip(line, chosen, strict=True)]), whole)
             if rest:
-                raise _no_plan(name)
-            slopes[place] = slope
-        if k and slopes != found:
-            raise _no_plan(name)
-        found = slopes
-    return found
+                raise _no_plan()
+            factors.append(factor)
+        for sample, change in zip(samples, changes, strict=True):
+            if sum([a * b for a, b in zip(sample, factors, strict=True)]) != change:
+                raise _no_plan()
+        for each, factor in zip(monomials, factors, strict=True):
+            if factor:
+                slopes[each][place] = factor
+    return {each: words for each, words in slopes.items() if words}
+
+
+def _number(monomial: Monomial, numbers: Mapping[str, int]) -> int:
+    return math.prod([numbers[name] for name in monomial])
+
+
+def _tried(numbers: Mapping[str, int], monomials: Sequence[Monomial]) -> Iterator[dict[str, int]]:
+    """The sets of other sizes for which rows are made: each size alone, and all together.
+
+    The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the
+    same on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own,
+    which say how these are done in less time, and are not tried.
+    """
+    names = [name for name in numbers if is_run_time(name)]
+    for name in names:
+        other = numbers[name] - 3
+        yield from ({name: other + step} for step in (2, 1))
+        while other >= _FEW:
+            yield {name: other}
+            other //= 3
+    if len(names) > 1:
+        # With steps that differ, so that products of several signs do not cancel in all.
+        for first in range(1, 3 + 2 * sum([len({*each}) > 1 for each in monomials])):
+            steps = {name: first + (k * first + k * k) % (numbers[name] // 2) for k, name in enumerate(names)}
+            yield {name: max(numbers[name] - step, numbers[name] // 2) for name, step in steps.items()}
+
+
+def _solved(samples: Sequence[Sequence[int]], count: int) -> tuple[list[int], list[list[int]], int]:
+    """The numbers of samples that tell the factors of so many products; the inverse of these lines as integers, and what to
+    divide them by."""
+    chosen: list[int] = []
+    lines: list[tuple[int, list[Fraction]]] = []  # the place of a 1 where all others have 0; line and inverse
+    for k, sample in enumerate(samples):
+        line = [Fraction(x) for x in sample] + [Fraction(0)] * count
+        if len(chosen) < count:
+            line[count + len(chosen)] = Fraction(1)
+        for place, other in lines:
+            if line[place]:
+                line = [x - line[place] * y for x, y in zip(line, other, strict=True)]
+        place = next((i for i, x in enumerate(line[:count]) if x), count)
+        if place == count:
+            continue
+        line = [x / line[place] for x in line]
+        lines = [
+            (at, [x - other[place] * y for x, y in zip(other, line, strict=True)]) for at, other in lines
+        ]
+        lines.append((place, line))
+        chosen.append(k)
+        if len(chosen) == count:
+            break
+    if len(chosen) < count:
+        raise _no_plan()
+    inverse = [line[count:] for _, line in sorted(lines)]
+    whole = math.lcm(*[x.denominator for line in inverse for x in line])
+    return chosen, [[int(x * whole) for x in line] for line in inverse], whole
 
 
 def _differences(
-    rows: Sequence[Row], others: Sequence[Row], path: tuple[Any, ...]
-) -> Iterator[tuple[tuple[tuple[Any, ...], int], int]]:
+    rows: Sequence[Row], others: Sequence[Row], path: Path
+) -> Iterator[tuple[tuple[Path, int], int]]:
     """By path and word, the difference of its number in the same rows for other sizes."""
     if len(rows) != len(others):
         raise _no_plan()
@@ -227,24 +295,35 @@ def _differences(
 
 
 def _with_patches(
-    rows: Sequence[Row], finder: tuple[Any, ...], changes: Mapping[tuple[tuple[Any, ...], int], int]
+    rows: Sequence[Row],
+    finders: Mapping[str, Path],
+    name: str,
+    slopes: Mapping[Monomial, Mapping[tuple[Path, int], int]],
 ) -> list[Row]:
-    """The rows with the words that the row at the path `finder` changes."""
+    """The rows with the words that the row which finds a size changes."""
+    finder = finders[name]
     *around, at = finder
     words: list[int] = []
     patches: list[Patch] = []
-    for (path, word), slope in changes.items():
-        within = path[len(around) :]
-        if list(path[: len(around)]) != around or within[0] <= at:
-            raise _no_plan()
-        steps = iter(within[1:])
-        k = table.MEASURED + table.MEASURED_WORDS * len(patches)
-        patches.append(Patch(k, (within[0], *zip(steps, steps, strict=True)), word))
-        words += [0, slope]
+    for monomial, changes in slopes.items():
+        others = [each for each in monomial if each != name]
+        if len(others) > table.GROUP_FACTORS or not all(each in finders for each in others):
+            raise _no_plan(name)
+        first = table.MEASURED + len(words)
+        words += [0] * table.GROUP
+        words[first - table.MEASURED + table.GROUP_POWER] = len(monomial) - len(others)
+        words[first - table.MEASURED + table.GROUP_COUNT] = len(changes)
+        for k, each in enumerate(others):
+            patches.append(Patch(first + table.GROUP_FACTOR + k, finders[each], table.M_LAST))
+        for (path, word), slope in changes.items():
+            if list(path[: len(around)]) != around or path[len(around)] <= at:
+                raise _no_plan(name)
+            patches.append(Patch(table.MEASURED + len(words), path, word))
+            words += [0, slope]
 
     def changed(row: Row) -> Row:
         known = list(row.words)
-        known[table.M_COUNT] = len(patches)
+        known[table.M_GROUPS] = len(slopes)
         return row._replace(words=[*known, *words], patches=patches)
 
     return _replaced(rows, finder, changed)

@@ -28,12 +28,14 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
     from graphad.compiler.backend import Backend
     from graphad.compiler.plan.native import Bound
     from graphad.compiler.plan.schedule import Schedule
+    from graphad.compiler.units import Partition
     from graphad.kernels.forms import Kernel
     from graphad.kernels.stages import Stages
 
 SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thread, which itself yields at every call into LLVM
 
 
+_TOLD = 3  # steps whose reasons are in the log
 MORE_ROOM = 32  # times as much, after some runs without an answer
 MOST_ROOM = 1 << 20
 WAITING, READY, FAILED = "waiting", "ready", "failed"
@@ -52,6 +54,8 @@ class Compilation:
       assumes: Whether its schedule assumes sizes of slices, so that a run may have no answer for others.
       is_open: Whether some of these have no bound, so that its memory may be too small for them.
       cannot_measure: Whether it could not be bound, since rows depend on sizes that a run finds in no simple way.
+      why_unmeasured: Why sizes that runs find are not part of native code, "" where they are, or there are none.
+      in_python: The partition, where all of its units are steps in Python.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class Compilation:
         self._source = source
         self._room = room
         self.cannot_measure = False
+        self.why_unmeasured = ""
+        self.in_python: Partition | None = None
         self._lock = forks.lock()
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
@@ -157,6 +163,7 @@ class Compilation:
         from graphad.compiler.partition import partition
         from graphad.compiler.pipeline import carried
         from graphad.compiler.plan.schedule import schedule
+        from graphad.compiler.units import why_in_python
         from graphad.core.dims import apart_from
 
         if self.schedule is None:
@@ -170,8 +177,9 @@ class Compilation:
                 if made is None:
                     made = schedule(partition(self.graph, self.options, self.backend))
             if not made.native_units:
-                why = [f"; {unit.nodes[0].op.name}: {unit.why}" for unit in made.partition.units if unit.why]
-                raise GraphadError(f"none of its nodes has a kernel{''.join(why)}")
+                self.in_python = made.partition
+                why = [f"; {why_in_python(made.partition, unit, 'it')}" for unit in made.partition.units]
+                raise GraphadError(f"none of its nodes has a kernel{''.join([*dict.fromkeys(why)][:_TOLD])}")
             self.schedule = made
         kernels = self.kernels()
         for kernel in kernels:
@@ -184,6 +192,7 @@ class Compilation:
         """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
         from graphad.compiler.passes.assume import ROOM, assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
+        from graphad.compiler.units import why_in_python
 
         if self._source is None:
             return None
@@ -200,9 +209,12 @@ class Compilation:
                     continue
                 hosts = [segment.units[0] for segment in made.segments if not segment.is_native]
                 if found.rooms and (hosts or len(made.segments) > 1):
+                    why = [why_in_python(made.partition, unit, "it") for unit in hosts]
+                    self.why_unmeasured = "; ".join([*dict.fromkeys(why)][:_TOLD])
                     continue
                 if not any(relies(node.op, found.checks) for unit in hosts for node in unit.nodes):
                     made.partition.rooms = found.rooms
+                    self.why_unmeasured = self.why_unmeasured if not found.rooms else ""
                     self.is_open = found.is_open
                     return made
         return None
@@ -213,7 +225,9 @@ class Compilation:
 
     def measure_nothing(self) -> Compilation:
         """One for the same graph in which no size is found by the run."""
-        return Compilation(self.graph, self.literals, self.options, self.device, self._source, None)
+        made = Compilation(self.graph, self.literals, self.options, self.device, self._source, None)
+        made.why_unmeasured = self.why_unmeasured
+        return made
 
     def with_more_room(self) -> Compilation:
         """One for runs that have found no answer in this one: with more room for sizes without a bound, or without any."""
@@ -322,7 +336,7 @@ class Compilation:
             return None  # the calls of NumPy say which op asks for so much
         except GraphadError as error:
             if schedule.partition.rooms:
-                self.cannot_measure = True
+                self.cannot_measure, self.why_unmeasured = True, str(error)
             else:
                 self.fail(f"{type(error).__name__}: {error}")
             return None

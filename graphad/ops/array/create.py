@@ -29,11 +29,12 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift, lift_own, stands_for_tensor, to_numpy
-from graphad.core.dims import Dim, Size, product
+from graphad.core.dims import Dim, Size, product, run_time_symbols
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
+from graphad.core.registry import lookup
 from graphad.core.schema import Given
 from graphad.core.shapes import TensorShape, are_numbers, format_dims, is_definite, ranked
 from graphad.core.sparse import Sparse
@@ -510,6 +511,16 @@ class Eye(WithoutInputs):
 
     def eval(self) -> Array:
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
+
+    def with_counts(
+        self, sized: Callable[[Tensor], Any], *inputs: Tensor
+    ) -> tuple[Op, Sequence[Tensor]] | None:
+        """As a comparison of the numbers of rows and columns, of which the run finds how many there are."""
+        if not run_time_symbols([self.rows_, self.columns]):
+            return None
+        steps, equal = lookup("steps"), lookup("equal")
+        rows, columns = (bind(steps(0, size, 1, dtypes.int32)) for size in (self.rows_, self.columns))
+        return lookup("cast")(self.dtype), (bind(equal(), bind(lookup("expand_dims")((1,)), rows), columns),)
 
 
 def _require_matrix(high: int | None, wide: int | None) -> None:

@@ -27,6 +27,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.shape import shape as sizes_of
 from graphad.ops.array.sizes import known_value, require_count
 from graphad.ops.array.static import broadcast_dynamic_shape
@@ -38,9 +39,9 @@ from graphad.ops.array.support import (
     require_scalar,
     static_int,
 )
-from graphad.ops.math.arithmetic import multiply_no_nan
+from graphad.ops.math.arithmetic import Add, multiply_no_nan
 from graphad.ops.math.cast import Cast, cast
-from graphad.ops.math.rounding import rint
+from graphad.ops.math.rounding import ceil, rint
 from graphad.ops.math.select import maximum, where
 
 _MOST = 2**47  # NumPy has no longer arrays, and makes an empty one where their size overflows
@@ -99,8 +100,12 @@ class Range(Op):
     def with_counts(
         self, sized: Callable[[Tensor], Any], *inputs: Tensor
     ) -> tuple[Op, Sequence[Tensor]] | None:
-        """For integers, whose number is counted in 64 bits; `sized` says nothing of a negative number."""
+        """Integers are counted in 64 bits; `sized` says nothing of a negative number."""
+        if self.size is not None:
+            return None
         start, limit, delta = inputs
+        if start.dtype in (float32, float64):
+            return _with_counted_floats(sized, start, limit, delta)
         step = known_value(delta)
         if not start.dtype.is_integer or step is None or not step.item():
             return None
@@ -144,6 +149,19 @@ class Range(Op):
         if not isinstance(first, Dim):
             return bind(Steps(first, count, step, start.dtype))
         return bind(Steps(0, count, step, start.dtype)) + start
+
+
+def _with_counted_floats(
+    sized: Callable[[Tensor], Any], start: Tensor, limit: Tensor, delta: Tensor
+) -> tuple[Op, Sequence[Tensor]] | None:
+    """The steps of `_count` and `_members`; a number that these refuse is negative, or none."""
+    leads = ((delta > 0) & (start <= limit)) | ((delta < 0) & (start >= limit))
+    size = sized(cast(where(leads, ceil((limit - start) / delta), -1.0), int64))
+    if size is None:
+        return None
+    steps = bind(Steps(0, size if isinstance(size, Dim) else int(size), 1, float64))
+    members = steps * cast(delta, float64), cast(start, float64)
+    return (Add(), members) if start.dtype is float64 else (Cast(start.dtype), (members[0] + members[1],))
 
 
 def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
@@ -279,6 +297,16 @@ class UnitSteps(WithoutInputs):
 
     def eval(self) -> Array:
         return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
+
+    def with_counts(
+        self, sized: Callable[[Tensor], Any], *inputs: Tensor
+    ) -> tuple[Op, Sequence[Tensor]] | None:
+        """In the steps of NumPy, for a number that the run finds."""
+        if not run_time_symbols([self.n]):
+            return None
+        most = maximum(cast(bind(SizeVector((self.n,), int64, True)), float64) - 1.0, 1.0)
+        places = bind(Steps(0, self.n, 1, float64))
+        return Cast(self.dtype), (where(places == most, 1.0, places * (1.0 / most)),)
 
 
 @blaming

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from graphad.core.annotations import Array, BatchContext, DTypeLike, Ranked, Row
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import Dim, Size, run_time_symbols
 from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind_of
 from graphad.core.op import Op, define, else_eval, no_gradient
+from graphad.core.registry import lookup
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -108,6 +109,19 @@ class TopIndices(Op):
         else:
             order = descending_order(x)[..., : self.k]
         return order.astype(self.dtype.numpy)
+
+    def with_counts(
+        self, sized: Callable[[Tensor], Any], *inputs: Tensor
+    ) -> tuple[Op, Sequence[Tensor]] | None:
+        """For a k that the run finds, as the first k of all in order; looking them up checks that there are so many."""
+        (x,) = inputs
+        if not run_time_symbols([self.k]) or not x.dims:
+            return None
+        size, axis = x.dims[-1], len(x.dims) - 1
+        if not isinstance(size, Dim) and (size is None or size > _FEW):
+            return None  # these are picked out sooner than all are sorted
+        first = bind(lookup("steps")(0, self.k, 1, dtypes.int32))
+        return lookup("gather")(axis), (bind(ArgSort(axis, True, self.dtype), x), first)
 
     @else_eval(_IN_ORDER)
     def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form | None:

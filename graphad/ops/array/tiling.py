@@ -336,6 +336,8 @@ def repeat(
         wide = bind(BroadcastTo((*x.dims[: axis + 1], many, *x.dims[axis + 1 :])), wide)
         return bind(Reshape((*x.dims[:axis], x.dims[axis] * many, *x.dims[axis + 1 :])), wide)
     counts = index_tensor("repeat", repeats, "repeats")
+    if (counts.ndim == 0 or counts.dims == (1,)) and x.dims is not None:
+        return _all_repeated(x, axis, reshape(counts, []))
     if counts.ndim == 0 or counts.dims == (1,):
         size = reshape(bind(GetItem((axis,)), shape(x, counts.dtype)), [1])
         counts = bind(Tile(((AT, 1, 0),)), reshape(counts, [1]), size)
@@ -352,3 +354,13 @@ def repeat(
     dims = [bind(GetItem((k,)), sizes) if size is None else size for k, size in enumerate(x.dims)]
     dims[axis] = times * int(values.sum())
     return reshape(y, dims)
+
+
+def _all_repeated(x: Any, axis: int, count: Tensor) -> Tensor:
+    """Each slice along an axis as often as one number says, that of no slices too: a view of x, copied."""
+    sizes = [n if n is not None else bind(GetItem((k,)), shape(x, count.dtype)) for k, n in enumerate(x.dims)]
+    ones = (1,) * (axis + 1), (1,) * (len(sizes) - axis - 1)
+    wide = bind(Tile((*ones[0], (AT, 1), *ones[1])), bind(ExpandDims((axis + 1,)), x), count)
+    others = [n for k, n in enumerate(x.dims) if k != axis]
+    many = sizes[axis] * count if 0 in others or None in others else -1
+    return reshape(wide, [*sizes[:axis], many, *sizes[axis + 1 :]])

@@ -175,6 +175,12 @@ class Lu(_Factors):
             order[place] = _swapped(pivots.tolist())
         return factors, order
 
+    @else_eval(FACTORISED)
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        """For matrices that the library factorises on one thread, so that the bits do not depend on how many there are."""
+        n = x.dims[-1] if x.dims else None
+        return forms.Pivoted() if type(n) is int and n < forms.ON_ONE_THREAD.start else None
+
     def _there(self, x: Any, factors: Any, order: Array) -> Any:
         """On a device; only the pivots of each matrix come back."""
         for place in np.ndindex(x.shape[:-2]) if x.size else ():

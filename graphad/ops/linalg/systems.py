@@ -12,6 +12,7 @@ from graphad.core.annotations import (
     Array,
     BatchContext,
     Cotangents,
+    FoldContext,
     Ranked,
     RowAxes,
     RowAxis,
@@ -22,11 +23,12 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
+from graphad.core.dims import product
 from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, define, else_eval
-from graphad.core.shapes import broadcast_dims, format_dims
+from graphad.core.shapes import broadcast_dims, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -149,11 +151,16 @@ class _System(Op):
 
     def batch(self, ctx: BatchContext, a: Ranked, b: Ranked) -> Tensor:
         if not ctx.stacked(0) and len(a.dims) == 2 and len(b.dims) == 3:
-            # The right-hand sides side by side share one factorisation.
-            size, n, m = b.dims
-            wide = bind(Reshape((n, size * m)), bind(Transpose((1, 0, 2)), b))
-            return bind(Transpose((1, 0, 2)), bind(Reshape((n, size, m)), bind(self, a, wide)))
+            return self._side_by_side(a, b)
         return bind(self, *align_stacked(ctx, (a, b)))
+
+    def _side_by_side(self, a: Ranked, b: Ranked) -> Tensor:
+        """The solutions for one matrix and a stack of right-hand sides, which share one factorisation."""
+        *lead, n, m = b.dims
+        count = len(lead)
+        wide = bind(Transpose((count, *range(count), count + 1)), b)
+        found = bind(self, a, bind(Reshape((n, product(lead) * m)), wide))
+        return bind(Transpose((*range(1, count + 1), 0, count + 1)), bind(Reshape((n, *lead, m)), found))
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
         rank = len(specs[1].dims or ())
@@ -176,9 +183,18 @@ class Solve(_System):
     def eval(self, a: Array, b: Array) -> Array:
         return _solve(_adjoint(a) if self.adjoint else a, b)
 
+    def fold(self, ctx: FoldContext, a: Ranked, b: Ranked) -> Tensor | None:
+        """As `eval` does it."""
+        if len(a.dims) == 2 < len(b.dims) and is_definite(a.dims) and is_definite(b.dims):
+            return self._side_by_side(a, b)
+        return None
+
     @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
-        return forms.Library("gesv", self.adjoint)
+        if not a.dtype.is_complex:
+            return forms.Library("gesv", self.adjoint)
+        is_alike = a.dims is not None and b.dims is not None and a.dims[:-2] == b.dims[:-2]
+        return forms.Factorised("gesv", adjoint=self.adjoint) if is_alike else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         b_bar = bind(Solve(not self.adjoint), ctx.inputs[0], g)

@@ -40,6 +40,7 @@ from graphad.ops.math.arithmetic import ADD, MUL, SUB
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
+from graphad.ops.math.reduce import is_open, over_open_axes
 from graphad.ops.math.select import MINIMUM, SELECT
 from graphad.ops.native_steps import by_step
 from graphad.ops.rules import (
@@ -406,8 +407,12 @@ class CumLogSumExp(_Running):
         return (bind(MUL, bind(EXP, bind(SUB, x, y)), s),)
 
 
-def _axis_of(op: str, axis: object, x: Tensor) -> int:
-    return normalize_axis(op, axis, x.ndim, "x", x.dims)
+def _along(op_class: type[Any], x: Tensor, axis: object, exclusive: bool, reverse: bool) -> Tensor:
+    def along(axis: object) -> Tensor:
+        place = normalize_axis(op_class.name, axis, x.ndim, "x", x.dims)
+        return bind(op_class(place, bool(exclusive), bool(reverse)), x)
+
+    return over_open_axes(op_class.name, axis, x, along, False) if is_open(axis) else along(axis)
 
 
 @blaming
@@ -427,8 +432,7 @@ def cumsum(
       >>> cumsum([1.0, 2.0, 3.0], exclusive=True).numpy()
       array([0., 1., 3.], dtype=float32)
     """
-    x = lift(x)
-    return bind(CumSum(_axis_of("cumsum", axis, x), bool(exclusive), bool(reverse)), x)
+    return _along(CumSum, lift(x), axis, exclusive, reverse)
 
 
 @blaming
@@ -448,8 +452,7 @@ def cumprod(
       >>> math.cumprod([1.0, 2.0, 3.0]).numpy()
       array([1., 2., 6.], dtype=float32)
     """
-    x = lift(x)
-    return bind(CumProd(_axis_of("cumprod", axis, x), bool(exclusive), bool(reverse)), x)
+    return _along(CumProd, lift(x), axis, exclusive, reverse)
 
 
 @blaming
@@ -466,6 +469,4 @@ def cumulative_logsumexp(
     Returns: Tensor with the shape and dtype of `x`.
     Raises: InvalidArgumentError: `axis` is out of range.
     """
-    x = lift(x)
-    number = _axis_of("cumulative_logsumexp", axis, x)
-    return bind(CumLogSumExp(number, bool(exclusive), bool(reverse)), x)
+    return _along(CumLogSumExp, lift(x), axis, exclusive, reverse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.choice import chosen
+from graphad.ops.math.reduce import is_open, over_open_axes
 
 _ORDERED = REAL | BOOLEAN
 
@@ -161,5 +163,8 @@ def _position(op_class: type[_Position], input: object, axis: object, output_typ
     x = lift(input)
     wanted = dtypes.int64 if output_type is None else dtypes.as_dtype(output_type)
     dtype = require_kind_of(op_class.name, wanted, INTEGER, "output_type")
+    if is_open(axis):
+        along = functools.partial(_position, op_class, x, output_type=output_type)
+        return over_open_axes(op_class.name, axis, x, along, False)
     number = normalize_axis(op_class.name, 0 if axis is None else axis, x.ndim, "input", x.dims)
     return bind(op_class(number, dtype), x)

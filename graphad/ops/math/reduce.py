@@ -6,8 +6,9 @@ unknown rank. A VJP restores the reduced axes with size 1 and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind, constant_here
 from graphad.core.dims import product
 from graphad.core.dtypes import DType
-from graphad.core.errors import ArgumentTypeError, SymbolicValueError
+from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes
@@ -428,11 +429,6 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     if axis is None:
         return normalize_axes(op, None, x.ndim)
     if isinstance(axis, Tensor):
-        if axis.known is None:
-            raise SymbolicValueError(
-                f"{op}: axis is a tensor whose value is not known while tracing; give integers: an argument of the function that "
-                "is a Python number, for each of which it is traced, or one of several calls by `switch_case`."
-            )
         axis = axis.known
     if isinstance(axis, np.ndarray | np.generic):
         axis = axis.tolist()
@@ -443,7 +439,22 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
 
 
+def over_open_axes(
+    op: str, axis: Tensor, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
+) -> Tensor:
+    """See `ops/control/axes.py`, which few programs need."""
+    module = importlib.import_module("graphad.ops.control.axes")
+    return module.for_each(op, axis, x, function, several)  # type: ignore[no-any-return]
+
+
+def is_open(axis: object) -> TypeGuard[Tensor]:
+    """Whether an `axis` argument is a tensor whose value is not known while tracing."""
+    return isinstance(axis, Tensor) and axis.known is None
+
+
 def _reduce(op_class: type[Reduction], x: Tensor, axis: object, keepdims: bool) -> Tensor:
+    if is_open(axis):
+        return over_open_axes(op_class.name, axis, x, lambda axes: _reduce(op_class, x, axes, keepdims))
     axes = as_axes(op_class.name, axis, x)
     if not axes and axes is not None:
         require_kind(op_class.name, x.spec, op_class.kinds)

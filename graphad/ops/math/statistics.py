@@ -23,7 +23,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
 from graphad.ops.math.complexes import CONJ, conjugate, real
 from graphad.ops.math.power import pow, root_of_squares, sqrt
-from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
+from graphad.ops.math.reduce import ReduceMean, as_axes, is_open, over_open_axes, reduce_max, reduce_sum
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.rules import scalar_like
 
@@ -43,6 +43,8 @@ def reduce_variance(
     """
     x = lift(input_tensor)
     require_kind("reduce_variance", x, INEXACT)
+    if is_open(axis):
+        return over_open_axes("reduce_variance", axis, x, lambda axes: reduce_variance(x, axes, keepdims))
     axes = as_axes("reduce_variance", axis, x)
     off = bind(SUB, x, _bound(ReduceMean, axes, True, x))
     if x.dtype.is_complex:

@@ -34,7 +34,7 @@ from graphad.ops.array.support import merge_dims
 from graphad.ops.choice import product
 from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
+from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, is_open, reduce_sum
 from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs
@@ -114,6 +114,8 @@ class SumOfProducts(Reduction):
 
 def sum_of_products(x: Tensor, y: Tensor, axis: AxisLike = None, keepdims: bool = False) -> Tensor:
     """The sum over axes of the products of two tensors of one shape and dtype; for other shapes, what broadcasting gives."""
+    if is_open(axis):
+        return reduce_sum(bind(MUL, x, y), axis, keepdims)
     axes = as_axes("sum_of_products", axis, x)
     is_alike = x is y or (is_definite(x.dims) and x.dims == y.dims)
     if axes == () or not is_alike or x.dtype not in (dtypes.float32, dtypes.float64):

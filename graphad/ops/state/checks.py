@@ -105,22 +105,6 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     return bind(CheckNumerics(str(message)), lift(tensor))
 
 
-def _require_all(holds: Tensor, text: str, data: dict[str, Tensor], summarize: int | None) -> None:
-    """`require` for all elements; where they are known at once, with the first one that fails."""
-    try:
-        require(reduce_all(holds), text, list(data.values()), summarize)
-    except InvalidArgumentError as error:
-        if not holds.has_value or not holds.dims:
-            raise
-        places = np.argwhere(~np.asarray(holds.numpy()))
-        first = tuple(places[0].tolist())
-        shown = [f"{name} is {np.broadcast_to(x.numpy(), holds.shape)[first]}" for name, x in data.items()]
-        count = f"{len(places)} of {len(holds.numpy().ravel())} elements"
-        raise InvalidArgumentError(
-            f"{error}\nIt fails for {count}, first at {first}: {', '.join(shown)}."
-        ) from None
-
-
 def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., None]:
     def check(
         x: TensorLike,
@@ -131,7 +115,7 @@ def _comparison(name: str, symbol: str, compare: Callable[..., Any]) -> Callable
     ) -> None:
         a, b = lift_pair(check.__name__, x, y)
         text = f"{_lead(message)}Condition x {symbol} y did not hold element-wise:\n"
-        _require_all(compare(a, b), f"{text}x = {SLOT}\ny = {SLOT}", {"x": a, "y": b}, summarize)
+        require(reduce_all(compare(a, b)), f"{text}x = {SLOT}\ny = {SLOT}", [a, b], summarize, symbol)
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"""Raise unless x {symbol} y for every element; x and y broadcast together.
@@ -177,7 +161,7 @@ def _sign(name: str, symbol: str, compare: Callable[..., Any]) -> Callable[..., 
     ) -> None:
         a = lift(x)
         text = f"{_lead(message)}Condition x {symbol} 0 did not hold element-wise:\n"
-        _require_all(compare(a, 0), f"{text}x = {SLOT}", {"x": a}, summarize)
+        require(reduce_all(compare(a, 0)), f"{text}x = {SLOT}", [a], summarize, symbol)
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"""Raise unless x {symbol} 0 for every element, at run time.

@@ -43,6 +43,25 @@ declare(
 )
 
 
+_RELATIONS: dict[str, Any] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+Relation = str
+declare(
+    Kind(
+        "Relation",
+        lambda x: type(x) is str and (not x or x in _RELATIONS),
+        words="string",
+        bound='"" or one of ' + ", ".join(f'"{name}"' for name in _RELATIONS),
+    )
+)
+
+
 @define
 class Print(TupleOp):
     """No outputs. Writes the inputs between `pieces`, which are one more; `summarize` elements are shown at either end of an
@@ -88,14 +107,24 @@ class Print(TupleOp):
 
 @define
 class Check(TupleOp):
-    """No outputs. An error unless the first input is true everywhere; `pieces` and `summarize` say how the others are shown."""
+    """No outputs. An error unless the first input is true everywhere; `pieces` and `summarize` say how the others are shown.
 
-    name = "assert"
+    Attributes:
+      relation: What the first input says that holds everywhere, between the second input and the third one, or 0 where there is
+        none. The error then says for how many elements it does not, and which is the first; with "" it does not.
+    """
+
+    name, version = "assert", 2
     effects = IO
     checks = True
     keeps = (False, False)
     pieces: tuple[Text, ...]
     summarize: Limit
+    relation: Relation = ""
+
+    @classmethod
+    def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {"relation": "", **attributes}  # its errors did not look for the first element
 
     def infer(self, condition: TensorSpec, *data: TensorSpec) -> tuple[TensorSpec, ...]:
         require_kind("Assert", condition, BOOLEAN, "condition")
@@ -106,7 +135,7 @@ class Check(TupleOp):
             text = self.pieces[0]
             for x, piece in zip(data, self.pieces[1:], strict=True):
                 text += formatted(x, self.summarize) + piece
-            raise InvalidArgumentError(text)
+            raise InvalidArgumentError(text + _first_failing(self.relation, data))
         return ()
 
     @else_eval("another step has acted before, so that the run could not be made again")
@@ -122,6 +151,23 @@ class Check(TupleOp):
 
     def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
         return ()
+
+
+def _first_failing(relation: str, data: Sequence[Array]) -> str:
+    """For how many elements a relation does not hold, and the first of them; nothing of scalars."""
+    if not relation or not 1 <= len(data) <= 2:
+        return ""
+    given = [np.asarray(x) for x in data]
+    holds = _RELATIONS[relation](given[0], given[1] if len(given) > 1 else 0)
+    places = np.argwhere(~holds)
+    if not np.ndim(holds) or not len(places):
+        return ""
+    first = tuple(places[0].tolist())
+    shown = [
+        f"{name} is {np.broadcast_to(x, holds.shape)[first]}" for name, x in zip("xy", given, strict=False)
+    ]
+    count = f"{len(places)} of {holds.size} elements"
+    return f"\nIt fails for {count}, first at {first}: {', '.join(shown)}."
 
 
 SLOT = "\x00"
@@ -299,6 +345,13 @@ def _shown(item: object, tensors: list[Any]) -> str:
     return SLOT if isinstance(_slotted(item, tensors), _Slot) else str(item).replace(SLOT, "\\x00")
 
 
-def require(condition: Tensor, message: str, data: Sequence[Tensor], summarize: int | None = None) -> None:
-    """Bind a check whose message has one "\\x00" for each tensor of `data`."""
-    bind(Check(tuple(message.split("\x00")), 3 if summarize is None else summarize), condition, *data)
+def require(
+    condition: Tensor,
+    message: str,
+    data: Sequence[Tensor],
+    summarize: int | None = None,
+    relation: str = "",
+) -> None:
+    """Bind a check whose message has one "\x00" for each tensor of `data`; `relation`: see `Check`."""
+    pieces = tuple(message.split("\x00"))
+    bind(Check(pieces, 3 if summarize is None else summarize, relation), condition, *data)

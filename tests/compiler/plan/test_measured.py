@@ -216,11 +216,94 @@ def test_errors_are_those_of_the_op() -> None:
     np.testing.assert_array_equal(f(tf.constant(X), mask).numpy(), X[6] + 1)
 
 
-def test_where_words_depend_on_a_size_in_another_way_numpy_computes() -> None:
-    f = tf.function(lambda x, n: tf.matmul(x[:n], x[:n], transpose_b=True) + x[0, 0], jit_compile=True)
-    for n in SIZES:
-        agrees(f, lambda x, n: x[:n] @ x[:n].T + x[0, 0], X, n)
-    assert in_python(f, tf.constant(X), tf.constant(5))
+# what is computed of two slices, and the same by NumPy
+PRODUCTS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "gram and a number": (
+        lambda y, z: tf.matmul(y, y, transpose_b=True) + z[0, 0],
+        lambda y, z: y @ y.T + (z[0, 0] if len(z) else 0),
+    ),
+    "all pairs in one sum": (
+        lambda y, z: tf.reduce_sum(tf.sin(y[:, None] * y[None])),
+        lambda y, z: np.sin(y[:, None] * y[None]).sum(),
+    ),
+    "pairs of two": (
+        lambda y, z: tf.reduce_sum(tf.tanh(tf.matmul(y, z, transpose_b=True))),
+        lambda y, z: np.tanh(y @ z.T).sum(),
+    ),
+    "pairs, flat": (
+        lambda y, z: tf.reshape(y[:, None, 0] * z[None, :, 1], [-1]) * 2,
+        lambda y, z: (y[:, None, 0] * z[None, :, 1]).reshape(-1) * 2,
+    ),
+    "triples": (
+        lambda y, z: tf.reduce_sum(tf.cos(y[:, None, None, 0] * y[None, :, None, 1] * z[:, 2])),
+        lambda y, z: np.cos(y[:, None, None, 0] * y[None, :, None, 1] * z[:, 2]).sum(),
+    ),
+    "squares of pairs": (
+        lambda y, z: tf.matmul(tf.matmul(y, y, transpose_b=True), tf.matmul(y, z, transpose_b=True)),
+        lambda y, z: y @ y.T @ (y @ z.T),
+    ),
+    "joined pairs": (
+        lambda y, z: tf.concat([tf.reshape(tf.matmul(y, y, transpose_b=True), [-1]), z[:, 0]], 0) + 1,
+        lambda y, z: np.concatenate([(y @ y.T).reshape(-1), z[:, 0]]) + 1,
+    ),
+    "attention": (
+        lambda y, z: tf.matmul(tf.nn.softmax(tf.matmul(y, z, transpose_b=True)), z),
+        lambda y, z: softmax(y @ z.T, 1) @ z if len(z) else np.zeros_like(y),
+    ),
+}
+PAIRS = ((5, 3), (12, 1), (1, 12), (0, 7), (7, 0), (12, 12), (2, 9), (0, 0), (9, 2))
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_sizes(name: str) -> None:
+    """As many elements as n n, n m and n n m, whatever n and m are, one growing as the other falls."""
+    of, want = PRODUCTS[name]
+    f = tf.function(lambda x, n, m: of(x[:n], x[:m]), jit_compile=True)
+    g = tf.function(lambda x, p, q: of(tf.boolean_mask(x, p), tf.boolean_mask(x, q)), jit_compile=True)
+    for n, m in PAIRS:
+        if name != "gram and a number" or m:
+            agrees(f, lambda x, n, m: want(x[:n], x[:m]), X, n, m)
+            masks = [_rng.permutation(N) < k for k in (n, m)]
+            agrees(g, lambda x, p, q: want(x[p], x[q]), X, *masks)
+    assert not in_python(f, *map(tf.constant, (X, 5, 3)))
+    assert not in_python(g, *map(tf.constant, (X, np.arange(N) < 5, np.arange(N) < 3)))
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_gradients_of_products_of_sizes(name: str) -> None:
+    of = PRODUCTS[name][0]
+
+    def slope(x: Any, n: Any, m: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(of(x[:n], x[:m]) ** 2)
+        return tape.gradient(y, x)
+
+    f = tf.function(slope, jit_compile=True)
+    for n, m in PAIRS:
+        if name != "gram and a number" or m:
+            agrees(f, lambda *given: slope(*map(tf.constant, given)).numpy(), X, n, m)
+    assert not in_python(f, *map(tf.constant, (X, 5, 3)))
+
+
+def test_products_of_the_sizes_of_rounds_and_of_what_is_outside() -> None:
+    def total(x: Any, n: Any, m: Any) -> Any:
+        outside, found = x[:m], tf.constant(0.0)
+        for i in tf.range(n):
+            each = tf.matmul(x[:i], outside, transpose_b=True)
+            found += tf.reduce_sum(tf.sin(each)) + tf.reduce_sum(
+                tf.cos(tf.matmul(each, each, transpose_b=True))
+            )
+        return found
+
+    def want(x: Any, n: int, m: int) -> Any:
+        pairs = [x[:i] @ x[:m].T for i in range(n)]
+        return np.float32(sum(np.sin(y).sum() + np.cos(y @ y.T).sum() for y in pairs))
+
+    f = tf.function(total, jit_compile=True)
+    for n, m in PAIRS:
+        np.testing.assert_allclose(f(*map(tf.constant, (X, n, m))).numpy(), want(X, n, m), 1e-4, 1e-3)
+    assert not in_python(f, *map(tf.constant, (X, 5, 3)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -234,20 +317,39 @@ def test_words_that_two_sizes_change_together(dtype: Any) -> None:
         agrees(g, lambda x, n, m: (x[:n, m:] * 2).reshape(-1) + 1, x, n, m)
 
 
-def test_a_product_of_two_sizes_is_refused() -> None:
-    from graphad.compiler.rows import MEASURED, Row
+def test_words_that_products_of_sizes_change() -> None:
+    """A word is a sum of sizes and products that shapes have. What is no such sum has no plan."""
+    from graphad.compiler.rows import GROUP, GROUP_COUNT, GROUP_POWER, M_LAST, MEASURED, Row
 
     finders = [Row(1, [0] * MEASURED, finds=name) for name in ("~0", "~1")]
+    numbers = {"~0": 20, "~1": 16}
 
     def rows(*terms: Callable[[int, int], int]) -> Callable[[Any], list[Row]]:
         return lambda numbers: [*finders, Row(2, [term(numbers["~0"], numbers["~1"]) for term in terms])]
 
-    numbers = {"~0": 20, "~1": 11}
+    def groups(words: list[int]) -> list[tuple[int, list[int]]]:
+        found = []
+        while words:
+            count = words[GROUP_COUNT]
+            found.append((words[GROUP_POWER], words[GROUP + 1 : GROUP + 2 * count : 2]))
+            words = words[GROUP + 2 * count :]
+        return found
+
     found = measured.patched(rows(lambda n, m: 3 * n + 5 * m, lambda n, m: m), numbers)
-    assert [list(row.words[MEASURED:]) for row in found[:2]] == [[0, 3], [0, 5, 0, 1]]
+    assert [groups(list(row.words[MEASURED:])) for row in found[:2]] == [[(1, [3])], [(1, [5, 1])]]
+    products = [("~0", "~0"), ("~0", "~1"), ("~0", "~0", "~1")]
+    sums = (lambda n, m: n * n * m + 7 * n, lambda n, m: 9 - n * m - n * n)
+    found = measured.patched(rows(*sums), numbers, products)
+    assert groups(list(found[0].words[MEASURED:])) == [(1, [7]), (2, [-1]), (1, [-1]), (2, [1])]
+    assert groups(list(found[1].words[MEASURED:])) == [(1, [-1]), (1, [1])]
+    factors = [patch.path for patch in found[1].patches if patch.inner == M_LAST and patch.path != (2,)]
+    assert factors == [(0,), (0,), (0,)]
     for term in (lambda n, m: n * m, lambda n, m: 7 - n * m, lambda n, m: n + m * (n - 20)):
         with pytest.raises(UnavailableError, match="in no simple way"):
             measured.patched(rows(term), numbers)
+    for term in (lambda n, m: n * m * m, lambda n, m: n * n * n, lambda n, m: n // 3, lambda n, m: n ^ m):
+        with pytest.raises(UnavailableError, match="in no simple way"):
+            measured.patched(rows(term), numbers, products)
 
 
 @pytest.mark.parametrize("count", [20, 100_000])

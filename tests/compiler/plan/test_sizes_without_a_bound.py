@@ -3,6 +3,7 @@ native call, with the results and the errors of eager code, whatever the number,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,6 +75,13 @@ OF_ONE: dict[str, Callable[..., Any]] = {
     "zeros, one less than a slice": lambda x, n: tf.zeros([tf.shape(x[:n])[0] - 1]) + x[0, 0],
     "of a shape alone": lambda x, n: floats(tf.shape(x[:n] * 2)[0]) * x[0, 0],
     "one-hot": lambda x, n: tf.one_hot([0, 2, 1], n) * x[0, 0],
+    "identity": lambda x, n: (tf.eye(n), tf.eye(n, 3) * x[0, 0], tf.eye(2, n, dtype=tf.int32)),
+    "ridge": lambda x, n: tf.matmul(x[:n], x[:n], transpose_b=True) + 2.0 * tf.eye(tf.shape(x[:n])[0]),
+    "causal": lambda x, n: tf.cast(tf.range(n)[:, None] >= tf.range(n), tf.float32) + x[0, 0],
+    "linspace": lambda x, n: (tf.linspace(x[0, 0], x[0, 1], n), tf.linspace(x[0], x[1], n)),
+    "largest": lambda x, n: tf.math.top_k(x, tf.minimum(n, 5)),
+    "largest of a row": lambda x, n: tf.math.top_k(x[:, 0], n),
+    "largest of a slice": lambda x, n: tf.math.top_k(x[:n, 0], n)[0] + 1,
     "in a sum": lambda x, n: tf.reduce_sum(tf.range(n) ** 2) + tf.size(tf.range(n)),
 }
 
@@ -81,6 +89,20 @@ OF_ONE: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", OF_ONE)
 def test_of_one_number(name: str) -> None:
     compare(OF_ONE[name], [(X, n) for n in NUMBERS])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_of_floats(dtype: Any) -> None:
+    """As many members as the arithmetic of the dtype says, to the last bit; and what eager code refuses."""
+    ends = [3.0, 0.0, 0.3, -0.05, -1.0, 0.30000001, np.nan, np.inf, 2.9999999, 200.0]
+    steps = [0.1, -0.1, 0.7, 0.0, 1e-3, np.nan, np.inf]
+    starts = [0.0, 0.2, -0.0]
+    calls = [tuple(map(dtype, each)) for each in itertools.product(starts, ends, steps)]
+    compiled = tf.function(lambda a, b, c: tf.range(a, b, c), jit_compile=True)
+    assert not in_python(compiled, *map(tf.constant, calls[0]))
+    for given in calls:
+        wanted, found = outcome(tf.range, given), outcome(compiled, given)
+        assert found is wanted or np.array_equal(found[0], wanted[0]), given
 
 
 @pytest.mark.parametrize("step", [1, 2, -1, -3])

@@ -1,6 +1,6 @@
-"""Factorisations of stacks of matrices as plan steps, by the loops that `numpy.linalg` calls.
+"""Factorisations of stacks of matrices, and solutions for complex ones, as plan steps, by the loops that `numpy.linalg` calls.
 
-NumPy computes them in float64, whatever the dtype. So the steps of a factorisation widen the matrices into the workspace,
+NumPy computes them in float64, whatever the dtype, or in complex128, which is two float64. So the steps of a factorisation widen the matrices into the workspace,
 call one or two loops there, and round the results into their places. A loop says by the processor's flag for invalid
 operations that a matrix has no answer; then the step ends with NO_ANSWER, and the run is made again op by op, which gives the
 op's own error.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.compiler.assembly import Function
-from graphad.compiler.backend import FIRST, RESULTS, WORK, Part
+from graphad.compiler.backend import FIRST, RESULTS, SECOND, WORK, Part
 from graphad.compiler.cpu.runtime import blas, limit, native, numpy_loops
 from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
 from graphad.compiler.rows import Step
@@ -50,17 +50,20 @@ _FUNCTIONS: dict[str, Any] = {
     "syevd_values": np.linalg.eigvalsh,
     "gesdd": np.linalg.svd,
     "gesdd_values": np.linalg.svdvals,
+    "gesv": np.linalg.solve,
 }
 
 
 class Call(NamedTuple):
-    """A call of a loop: NumPy's name of it, its dtypes, the buffers that are its operands, the shape of each of them."""
+    """A call of a loop: NumPy's name of it, its dtypes, the buffers that are its operands, the shape of each of them; `turns`: the
+    first one is transposed."""
 
     ufunc: str
     dtypes: str
     buffers: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]
+    turns: bool = False
 
 
 class Output(NamedTuple):
@@ -75,7 +78,7 @@ class Output(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a factorisation of m x n matrices is computed: the elements of each buffer, the first being the matrix; the calls; the
+    """How a factorisation of m x n matrices is computed: the float64 of each buffer, the first being the matrix; the calls; the
     results."""
 
     buffers: tuple[int, ...]
@@ -116,8 +119,16 @@ def recipe(form: Factorised, m: int, n: int) -> Recipe:
     return Recipe((whole, p, m * k), (raw, call), (Output(2, m, k), Output(0, k, n, upper=True)))
 
 
-def _widen(size: int) -> str:
-    f = Function(f"i32 @graphad_widen{size}(ptr %ret, ptr %exc, i64 %block)")
+def solution(form: Factorised, n: int, k: int) -> Recipe:
+    """The recipe of solutions of complex systems of n equations with k right-hand sides."""
+    shapes = (n, n), (n, k), (n, k)
+    call = Call("solve", "DD->D", (0, 1, 2), shapes, (n, k), form.adjoint)
+    return Recipe((2 * n * n, 2 * n * k, 2 * n * k), (call,), (Output(2, n, 2 * k),))
+
+
+def _widen(size: int, conjugates: bool = False) -> str:
+    name = "conjugate" if conjugates else "widen"
+    f = Function(f"i32 @graphad_{name}{size}(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
     must, is_finite = f.word(w, MUST), f.slot("i1", 1)
     with f.when(f.test("eq", must, _NEVER)):
@@ -127,6 +138,9 @@ def _widen(size: int) -> str:
         value = f.emit(f"load {_KINDS[size]}, ptr {f.at(source, k, _KINDS[size])}")
         if size != _WIDE:
             value = f.emit(f"fpext {_KINDS[size]} {value} to double")
+        if conjugates:
+            is_imaginary = f.test("ne", f.emit(f"and i64 {k}, 1"), 0)
+            value = f.choose(is_imaginary, "double", f.emit(f"fneg double {value}"), value)
         f.do(f"store double {value}, ptr {f.at(target, k, 'double')}")
         rest = f.emit(f"fsub double {value}, {value}")
         is_finite.set(f.emit(f"and i1 {is_finite.get()}, {f.emit(f'fcmp ord double {rest}, {rest}')}"))
@@ -193,12 +207,14 @@ def rounded(count: int) -> Step:
 
 def text() -> str:
     """The step kernels."""
-    return "\n".join([_widen(4), _widen(8), _round(4), _round(8), _called()])
+    widening = [_widen(size, conjugates) for size in _KINDS for conjugates in (False, True)]
+    return "\n".join([*widening, _round(4), _round(8), _called()])
 
 
 @functools.lru_cache(maxsize=1)
 def _kernels() -> dict[str, int]:
-    symbols = [*[f"graphad_{what}{size}" for what in ("widen", "round") for size in _KINDS], "graphad_numpy"]
+    each = [f"graphad_{what}{size}" for what in ("widen", "conjugate", "round") for size in _KINDS]
+    symbols = [*each, "graphad_numpy"]
     return native.printed(text, symbols=symbols)
 
 
@@ -231,6 +247,8 @@ def has(form: Factorised) -> bool:
         return False
     a = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
     stack = np.stack([a, a + np.tri(3)])
+    if form.name == "gesv":
+        return _solves(form, stack + 1j * np.tri(3))
     tried = [stack]
     if form.name in ("gesdd", "gesdd_values", "geqrf"):  # of other matrices than square ones too
         tried += [stack[:, :2], stack[:, :, :2]]
@@ -251,6 +269,18 @@ def _is_right(form: Factorised, a: np.ndarray) -> bool:
     return all(np.array_equal(want, got) for want, got in zip(wants, found, strict=True))
 
 
+def _solves(form: Factorised, a: np.ndarray) -> bool:
+    """Whether the steps of a solution give the bits of NumPy's."""
+    b = np.arange(12).reshape(2, 3, 2) - (1 + 2j)
+    if not all(_loop(call) for call in solution(form, 3, 2).calls):
+        return False
+    found, shapes = np.empty_like(b), (a.shape, b.shape)
+    work = np.empty(workspace(form, *shapes) // _WIDE)
+    arrays = {FIRST: a, SECOND: b, WORK: work, RESULTS[0]: found}
+    want = np.linalg.solve(np.conj(np.swapaxes(a, -1, -2)) if form.adjoint else a, b)
+    return blas.run_parts(parts(form, "complex128", *shapes), arrays) and np.array_equal(found, want)
+
+
 def _wanted(form: Factorised, a: np.ndarray) -> list[np.ndarray]:
     if form.name == "gesdd":
         u, s, vh = np.linalg.svd(a, form.full)
@@ -269,28 +299,42 @@ def _starts(made: Recipe, count: int) -> list[int]:
     return starts
 
 
-def workspace(form: Factorised, shape: Sequence[int]) -> int:
-    """Bytes of the workspace for matrices [..., m, n]."""
-    return _starts(recipe(form, *shape[-2:]), math.prod(shape[:-2]))[-1]
+def workspace(form: Factorised, shape: Sequence[int], other: Sequence[int] = ()) -> int:
+    """Bytes of the workspace for matrices [..., m, n], and for right-hand sides [..., m, k]."""
+    return _starts(_made(form, shape, other), math.prod(shape[:-2]))[-1]
 
 
-def parts(form: Factorised, dtype: str, shape: Sequence[int]) -> list[Part]:
-    """The steps for matrices [..., m, n] in C order, and results in C order."""
-    (m, n), count, size = shape[-2:], math.prod(shape[:-2]), as_dtype(dtype).itemsize
-    kernels = _kernels()
-    if not count:
+def _made(form: Factorised, shape: Sequence[int], other: Sequence[int]) -> Recipe:
+    return solution(form, *other[-2:]) if form.name == "gesv" else recipe(form, *shape[-2:])
+
+
+def takes(form: Factorised, dtype: str) -> bool:
+    """Whether it is for matrices of this dtype: solutions are for complex ones."""
+    return as_dtype(dtype).is_complex == (form.name == "gesv")
+
+
+def parts(form: Factorised, dtype: str, shape: Sequence[int], other: Sequence[int] = ()) -> list[Part]:
+    """The steps for matrices [..., m, n], and right-hand sides [..., m, k] if there are some, in C order, and results in C
+    order."""
+    (m, n), count, width = shape[-2:], math.prod(shape[:-2]), 2 if as_dtype(dtype).is_complex else 1
+    kernels, size = _kernels(), as_dtype(dtype).itemsize // width
+    if not count or (other and not math.prod(other)):
         return []
     if not m * n:  # the eager op says what such matrices give
         return [Part(Step(kernels[f"graphad_widen{size}"], [0, 0, 0, _NEVER], (SOURCE,)), ((FIRST, 0),))]
-    made = recipe(form, m, n)
+    made = _made(form, shape, other)
     starts = _starts(made, count)
     must = _FINITE if form.name in _OF_FINITE else _ANY
-    step = Step(kernels[f"graphad_widen{size}"], [0, 0, count * m * n, must], (SOURCE, TARGET))
-    found = [Part(step, ((FIRST, 0), (WORK, starts[0])))]
+    found = []
+    for k, (source, given) in enumerate(((FIRST, shape), (SECOND, other)) if other else ((FIRST, shape),)):
+        name = "conjugate" if form.adjoint and not k else "widen"
+        words = [0, 0, width * math.prod(given), must]
+        step = Step(kernels[f"graphad_{name}{size}"], words, (SOURCE, TARGET))
+        found.append(Part(step, ((source, 0), (WORK, starts[k]))))
     for call in made.calls:
         step = Step(
             kernels["graphad_numpy"],
-            _words(call, count, max(m, n)),
+            _words(call, count, max(m, n), width),
             tuple(range(OPERANDS, OPERANDS + len(call.buffers))),
         )
         found.append(Part(step, tuple([(WORK, starts[k]) for k in call.buffers])))
@@ -312,8 +356,8 @@ def parts(form: Factorised, dtype: str, shape: Sequence[int]) -> list[Part]:
     return found
 
 
-def _words(call: Call, count: int, largest: int) -> list[int]:
-    """The block of a call without its operands."""
+def _words(call: Call, count: int, largest: int, width: int) -> list[int]:
+    """The block of a call without its operands, whose elements are so many float64."""
     words = [0] * WORD_COUNT
     found = _loop(call)
     assert found is not None  # as `has` has seen
@@ -323,8 +367,9 @@ def _words(call: Call, count: int, largest: int) -> list[int]:
         words[ENTER], words[LEAVE] = limit.addresses()
     words[CLEAR], words[RAISED] = _flags()
     words[SIZES : SIZES + 1 + len(call.sizes)] = [count, *call.sizes]
-    steps = [math.prod(shape) * _WIDE for shape in call.shapes]
-    for shape in call.shapes:
-        steps += [math.prod(shape[k + 1 :]) * _WIDE for k in range(len(shape))]
+    steps = [math.prod(shape) * _WIDE * width for shape in call.shapes]
+    for place, shape in enumerate(call.shapes):
+        each = [math.prod(shape[k + 1 :]) * _WIDE * width for k in range(len(shape))]
+        steps += each[::-1] if call.turns and not place else each
     words[STEPS : STEPS + len(steps)] = steps
     return words

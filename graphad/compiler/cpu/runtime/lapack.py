@@ -28,7 +28,7 @@ FUNCTION, N, K, PART, LETTER, A, B, Y, WORK = range(9)
 A_STEPS, B_STEPS, Y_STEPS = 9, 11, 13  # two words each: from row to row, from column to column
 BATCH, A_BATCH, B_BATCH, Y_BATCH = 15, 19, 23, 27  # four words each
 HAS_NAN = 31  # whether a matrix without a factor was not finite
-# the control block of the limit on threads, 0 for none, and the functions that begin and end it
+# the control block of the limit on threads, 0 where there can be none, and the functions that begin and end it
 CONTROL, ENTER, LEAVE = 32, 33, 34
 WORD_COUNT = 35
 
@@ -86,9 +86,10 @@ def _is_finite(f: Function, size: int, w: str, a: str) -> str:
 
 
 def _call(f: Function, w: str, given: str) -> None:
-    """Call the routine, with one thread where the block says so."""
-    control = f.pointer(w, CONTROL)
-    is_limited = f.test("ne", control, "null", "ptr")
+    """Call the routine, with one thread for matrices of some sizes, which only the run may know."""
+    control, one = f.pointer(w, CONTROL), forms.ON_ONE_THREAD
+    past = f.emit(f"sub i64 {f.word(w, N)}, {one.start}")
+    is_limited = f.emit(f"and i1 {f.test('ult', past, len(one))}, {f.test('ne', control, 'null', 'ptr')}")
     with f.when(is_limited):
         f.do(f"call void {f.pointer(w, ENTER)}(ptr {control}, i32 1)")
     f.do(f"call void {f.pointer(w, FUNCTION)}({given})")
@@ -286,9 +287,8 @@ def words_of(routine: str, walks: Sequence[Walk], adjoint: bool, part: int) -> l
     words = [0] * WORD_COUNT
     words[FUNCTION] = found.lapack[routine]
     words[N], words[K] = walks[0][0][-1], walks[-1][0][-1]
-    if words[N] in forms.ON_ONE_THREAD:
-        words[CONTROL] = blas.control_block()
-        words[ENTER], words[LEAVE] = limit.addresses()
+    words[CONTROL] = blas.control_block()
+    words[ENTER], words[LEAVE] = limit.addresses()
     words[PART], words[LETTER] = part, ord("L")
     for first, step, (shape, strides) in zip(
         (A_BATCH, B_BATCH, Y_BATCH), (A_STEPS, B_STEPS, Y_STEPS), walks, strict=True

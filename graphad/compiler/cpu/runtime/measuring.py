@@ -1,7 +1,8 @@
 """Sizes that only the run finds, as plan steps: how many elements x[i:j] has, or how many of a mask are true.
 
 The step clips the bounds as Python does, and adds what the size has changed by since the last run to all words that depend on
-it: extents, strides and offsets of the rows behind. They are numbers plus multiples of the size. The words: `compiler/rows.py`.
+it: extents, strides and offsets of the rows behind. They are numbers plus multiples of sizes and of products of sizes; a product
+changes by what the power of this size has changed by, times what the other sizes are now. The words: `compiler/rows.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from graphad.compiler.cpu.runtime import native
 from graphad.compiler.cpu.runtime.masking import counting
 from graphad.compiler.cpu.runtime.placing import clipped, number
 from graphad.compiler.rows import (
-    M_COUNT,
+    GROUP,
+    GROUP_COUNT,
+    GROUP_FACTOR,
+    GROUP_FACTORS,
+    GROUP_POWER,
     M_EXTENT,
+    M_GROUPS,
     M_HIGH,
     M_HIGH_BYTES,
     M_LAST,
@@ -37,20 +43,41 @@ def text() -> str:
     with f.when(f.test("ne", step, 0)):
         low, high = number(f, w, M_LOW, M_LOW_BYTES), number(f, w, M_HIGH, M_HIGH_BYTES)
         found.set(clipped(f, low, high, extent, step))
-    size = found.get()
-    more = f.emit(f"sub i64 {size}, {f.word(w, M_LAST)}")
+    size, last = found.get(), f.word(w, M_LAST)
     f.set_word(w, M_LAST, size)
     place = f.pointer(w, M_NUMBER)
     with f.when(f.test("ne", place, "null", "ptr")):
         f.set_word(place, 0, size)
-    with f.when(f.test("ne", more, 0)):
-        with f.loop(0, f.word(w, M_COUNT)) as k:
-            row = f.at(w, f.emit(f"add i64 {f.emit(f'mul i64 {k}, {MEASURED_WORDS}')}, {MEASURED}"))
-            target = f.pointer(row, 0)
-            change = f.emit(f"mul i64 {more}, {f.word(row, 1)}")
-            f.set_word(target, 0, f.emit(f"add i64 {f.word(target, 0)}, {change}"))
+    with f.when(f.test("ne", size, last)):
+        group = f.slot("ptr", f.at(w, MEASURED))
+        with f.loop(0, f.word(w, M_GROUPS)):
+            change, count = _change(f, group.get(), size, last), f.word(group.get(), GROUP_COUNT)
+            rows = f.at(group.get(), GROUP)
+            with f.loop(0, count) as k:
+                row = f.at(rows, f.emit(f"mul i64 {k}, {MEASURED_WORDS}"))
+                target = f.pointer(row, 0)
+                more = f.emit(f"mul i64 {change}, {f.word(row, 1)}")
+                f.set_word(target, 0, f.emit(f"add i64 {f.word(target, 0)}, {more}"))
+            group.set(f.at(rows, f.emit(f"mul i64 {count}, {MEASURED_WORDS}")))
     f.ret(0)
     return counting() + f.text()
+
+
+def _change(f: Function, group: str, size: str, last: str) -> str:
+    """How much a product of sizes changes with that of this step."""
+    before, after = f.slot("i64", 1), f.slot("i64", 1)
+    before.set(1)
+    after.set(1)
+    with f.loop(0, f.word(group, GROUP_POWER)):
+        before.set(f.emit(f"mul i64 {before.get()}, {last}"))
+        after.set(f.emit(f"mul i64 {after.get()}, {size}"))
+    change = f.slot("i64", 0)
+    change.set(f.emit(f"sub i64 {after.get()}, {before.get()}"))
+    for k in range(GROUP_FACTORS):
+        other = f.pointer(group, GROUP_FACTOR + k)
+        with f.when(f.test("ne", other, "null", "ptr")):
+            change.set(f.emit(f"mul i64 {change.get()}, {f.word(other, 0)}"))
+    return change.get()
 
 
 @functools.lru_cache(maxsize=1)

@@ -91,7 +91,6 @@ class PlanBuilder(Builder):
         blocks: list[list[_Block]] = []
         for word, rows in row.tables:
             inner = [self._nested(other) for other in rows]
-            self._patch(rows, inner)
             blocks.append(inner)
             self._inner.append((first + word, len(self._words)))
             for other, block in zip(rows, inner, strict=True):
@@ -101,14 +100,16 @@ class PlanBuilder(Builder):
             self._inner.append((first + word, blocks[table][number].first + place))
         return _Block(first, blocks)
 
-    def _patch(self, rows: Sequence[Row], blocks: Sequence[_Block]) -> None:
-        """Let words of rows point to words of rows behind them."""
+    def _patch(self, rows: Iterable[Row], blocks: Iterable[_Block]) -> None:
+        """Let words of rows, and of those in their tables, point to words of other rows of the plan."""
         for row, block in zip(rows, blocks, strict=True):
             for word, (at, *path), inner in row.patches:
-                target = blocks[at]
-                for table, number in path:
+                target = self._placed[at][1]
+                for table, number in zip(path[::2], path[1::2], strict=True):
                     target = target.tables[table][number]
                 self._inner.append((block.first + word, target.first + inner))
+            for (_, inside), placed in zip(row.tables, block.tables, strict=True):
+                self._patch(inside, placed)
 
     def add_region(
         self, function: int, rows: Sequence[Row], control: int, keep: Iterable[Any] = ()
@@ -136,7 +137,7 @@ class PlanBuilder(Builder):
         self, arena_bytes: int = 0, release_lock: bool = False, guard: np.ndarray | None = None
     ) -> PlanImage:
         """The finished plan; `guard` (see `entry.make_guard`) is then checked by every run."""
-        self._patch(*zip(*self._placed, strict=True) if self._placed else ((), ()))
+        self._patch([row for row, _ in self._placed], [block for _, block in self._placed])
         flags = entry_text.RELEASE_LOCK if release_lock else 0
         if self._runs_python:
             flags = entry_text.RELEASE_LOCK | entry_text.KEEP_LOCK
