@@ -30,16 +30,17 @@ REPORTED = (FloatingPointError, RuntimeWarning)
 SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 
 
-def _ends() -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    with np.errstate(all="ignore"):
-        for variable, ignoring in copy_context().items():
+def _entry(**flags: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """What enters and leaves `np.errstate(**flags)`."""
+    with np.errstate(**flags):
+        for variable, setting in copy_context().items():
             if variable.name == "numpy.ufunc.extobj":
-                return functools.partial(variable.set, ignoring), variable.reset
-    return _enter, _leave
+                return functools.partial(variable.set, setting), variable.reset
+    return functools.partial(_enter, flags), _leave
 
 
-def _enter() -> Any:
-    state = np.errstate(all="ignore")
+def _enter(flags: dict[str, Any]) -> Any:
+    state = np.errstate(**flags)
     state.__enter__()
     return state
 
@@ -48,8 +49,10 @@ def _leave(state: Any) -> None:
     state.__exit__()
 
 
-# From `token = hush()` to `unhush(token)`, in a `finally` of the same context, the flags are ignored.
-hush, unhush = _ends()
+# From `token = hush()` to `unhush(token)`, in a `finally` of the same context, the flags are ignored; from `guard()` to
+# `unhush(token)` an overflow raises FloatingPointError, and the others are ignored.
+hush, unhush = _entry(all="ignore")
+guard = _entry(all="ignore", over="raise")[0]
 
 
 def unreported(f: Callable[..., Any], *values: object, **options: object) -> Any:

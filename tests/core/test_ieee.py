@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +19,9 @@ NAMES = ("divide", "over", "under", "invalid")
 @pytest.fixture(params=["looked up", "errstate"])
 def ends(request: pytest.FixtureRequest) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
     if request.param == "looked up":
-        assert ieee.hush is not ieee._enter  # NumPy's context variable was found
+        assert not isinstance(ieee.unhush, type(ieee._leave))  # NumPy's context variable was found
         return ieee.hush, ieee.unhush
-    return ieee._enter, ieee._leave
+    return functools.partial(ieee._enter, {"all": "ignore"}), ieee._leave
 
 
 @pytest.mark.parametrize("before", ["raise", "warn", "ignore"])
@@ -67,3 +68,18 @@ def test_a_function_that_raises_leaves_the_settings_as_they_were() -> None:
             ieee.unreported(lambda: {}["x"])
         assert np.geterr()["divide"] == "raise"
         assert ieee.unreported(np.log, np.float32(0.0)) == -np.inf
+
+
+def test_an_overflow_is_told_apart_from_the_other_flags() -> None:
+    kept = np.geterr()
+    token = ieee.guard()
+    try:
+        assert np.geterr() == dict.fromkeys(NAMES, "ignore") | {"over": "raise"}
+        np.log(np.zeros(3)), np.exp(np.full(3, -1e3))
+        for dtype in ("float32", "float64"):
+            with pytest.raises(FloatingPointError):
+                np.exp(np.full(17, 1e3, dtype))
+        assert ieee.unreported(np.exp, np.full(3, 1e3))[0] == np.inf
+    finally:
+        ieee.unhush(token)
+    assert np.geterr() == kept

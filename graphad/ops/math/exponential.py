@@ -15,6 +15,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.ieee import guard, unhush, unreported
 from graphad.core.op import Op
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
@@ -72,11 +73,23 @@ def _sigmoid(x: Any) -> Any:
         one = x.dtype.type(1)
         return np.where(is_low, np.exp(x), np.reciprocal(np.exp(np.where(is_low, one, -x)) + one))[()]
     if not np.ndim(x):  # NumPy returns a scalar here, which is not writable
-        return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1))
-    y = np.negative(x)
-    np.exp(y, y)
-    y += 1
-    return np.reciprocal(y, y)
+        return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1)) or np.exp(x)
+    token = guard()
+    try:
+        y = np.negative(x)
+        np.exp(y, y)
+        y += 1
+        return np.reciprocal(y, y)
+    except FloatingPointError:  # e^-x overflows, where e^x has the same digits
+        return unreported(_sigmoid_of_low, x)
+    finally:
+        unhush(token)
+
+
+def _sigmoid_of_low(x: Any) -> Any:
+    one = x.dtype.type(1)
+    y = one / (np.exp(-x) + one)
+    return chosen(y == 0, np.exp(x), y)
 
 
 def _softplus(x: DeviceArray | Array) -> Any:

@@ -25,6 +25,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
 from graphad.ops.math.gamma import Polygamma, derivative_of_digamma, lgamma
+from graphad.ops.math.gamma_tails import derivative_in_tail, is_upper_tail
 from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import minimum, where
@@ -184,9 +185,9 @@ def _by_large_a(n: int, a: Array, x: Array, special: ModuleType) -> Array:
 
 @define
 class IgammaByA(Elementwise):
-    """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 the absolute error is at most 1e-13. The series
-    x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by term; for a from 10000 on the gamma density
-    is differentiated and integrated.
+    """The n-th derivative of igamma(x, y) in x, n from 1 to 20; for n = 1 the absolute error is at most 1e-13, relative to the
+    result where y > x + 4 sqrt(x) + 4. The series x^a e^-x (1 / Gamma(a + 1) + x / Gamma(a + 2) + ...) is differentiated term by
+    term; for a from 10000 on, and above that y, the gamma density is differentiated and integrated.
     """
 
     name = "igamma_by_a"
@@ -202,10 +203,12 @@ class IgammaByA(Elementwise):
             log_x = np.log(x)
             term = np.exp(a * log_x - x - special.gammaln(a + 1))
             slopes = [log_x - special.psi(a + 1), *(-derivative(special, k, a + 1) for k in range(1, self.n))]
-            # So far above the mean the density is negligible: the derivative is 0.
-            gone = x - a > 40 * np.sqrt(x) + 100
+            inside = (x > 0) & (a > 0) & np.isfinite(x) & np.isfinite(a)
+            is_tail = inside & is_upper_tail(a, x)
+            # So far above the mean the density is 0, and the derivative is.
+            gone = is_tail & (x - a > 60 * np.sqrt(x) + 900)
             is_large = (a >= _LARGE) & np.isfinite(a)
-            active = (x > 0) & (a > 0) & ~gone & np.isfinite(x) & np.isfinite(a) & ~is_large
+            active = inside & ~is_tail & ~is_large
             last = np.maximum(x - a, 0) + 12 * np.sqrt(np.maximum(x, 1)) + 40
             y = arrays.zeros(x.shape, np.float64, x)
             into, parts = y.reshape(-1), [np.ravel(part) for part in (a, x, term, last, *slopes)]
@@ -215,6 +218,12 @@ class IgammaByA(Elementwise):
             for start in range(0, mine.size, block):
                 here = mine[start : start + block]
                 into[here] = self._sum(*[part[here] for part in parts])
+            if is_tail.any():
+                mine = np.flatnonzero(is_tail & ~gone)
+                p, q = parts[0][mine], parts[1][mine]
+                further = [-derivative(special, k, p) for k in range(1, self.n)]
+                into[mine] = derivative_in_tail(p, q, special.psi(p), further, _bell, special)
+                is_large = is_large & ~is_tail
             if is_large.any():
                 y = arrays.copy(y)
                 y[is_large] = _by_large_a(self.n, a[is_large], x[is_large], special)
@@ -277,7 +286,8 @@ igamma = binary_function(
     "The integral of t ** (a - 1) * exp(-t) from 0 to x, divided by gamma(a); nan for negative numbers, elementwise, float "
     "dtypes. For a and x up to 100 the error is within 8 units in the last place of 1. Relative to a result far below 1 it is "
     "within 16 (1 + a abs(log(x)) + x) units for a and x up to 1000. The derivative in x is within 32 units close to a, "
-    "elsewhere within 16 (1 + abs(log(result))); the error of that in a is at most 1e-13.",
+    "elsewhere within 16 (1 + abs(log(result))); the error of that in a is at most 1e-13, "
+    "for x above a + 4 sqrt(a) + 4 and a up to 1000 relative to the result.",
     arguments=("a", "x"),
     source="NIST Digital Library of Mathematical Functions, 8.2.",
 )

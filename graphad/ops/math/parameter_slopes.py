@@ -305,7 +305,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
     while True:
         power = u**-s
         term = np.log(u) ** n * power
-        low = (u < last) & ~((u > 2.0) & (np.abs(term) < NOTHING * np.abs(total)))
+        low = (u < last) & ~((u > 2.0) & ((np.abs(term) < NOTHING * np.abs(total)) | (power == 0)))
         if not low.any():
             break
         total = np.where(low, total + term, total)
@@ -316,7 +316,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
     for k in range(n + 1):
         integral = integral + part * log_u ** (n - k)
         part = part * (n - k) / (s - 1.0)
-    total = total + integral + term / 2
+    rest = integral + term / 2
     # Derivative r of log(u)^n u^-s is u^(-s - r) times a polynomial in log(u), lowest power first.
     coefficients = [np.zeros_like(q) for _ in range(n)] + [np.ones_like(q)]
     scale = power
@@ -328,8 +328,9 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
             value = np.zeros_like(q)
             for c in reversed(coefficients):
                 value = value * log_u + c
-            total = total - _TERMS[r // 2] * scale * value
-    return sign * total  # type: ignore[no-any-return]
+            rest = rest - _TERMS[r // 2] * scale * value
+    # Below `last` the rest is nothing, and its series, which has no digits there, may be larger.
+    return sign * (total + np.where((u < last) | (power == 0), 0.0, rest))  # type: ignore[no-any-return]
 
 
 @define

@@ -93,7 +93,7 @@ RootOfSquares = elementwise(
     keeps=(False, True),
     doc="The square root of a sum of squares. In forward mode its tangent is NaN where that sum is 0, as its gradient is.",
 )
-SQRT = Sqrt()
+SQRT, RSQRT = Sqrt(), Rsqrt()
 
 
 def _pow(x: Array, y: Array) -> Any:

@@ -7,16 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext
+from graphad.core.annotations import Array, Cotangents, Ranked, TensorLike, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dtypes import float32
+from graphad.core.op import define
 from graphad.core.registry import lookup
 from graphad.core.tensor import Tensor
-from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
+from graphad.ops.choice import chosen
+from graphad.ops.elementwise import Elementwise, binary_function, elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, RECIPROCAL, SIGN, SQUARE, SUB
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import is_inf
 from graphad.ops.math.complexes import conjugate, imag, real
 from graphad.ops.math.exponential import ONE, over, times
-from graphad.ops.math.power import SQRT
+from graphad.ops.math.power import RSQRT, SQRT
+from graphad.ops.math.select import where
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
@@ -47,7 +53,11 @@ def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 def _acosh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(DIV_ZERO, g, bind(SINH, conjugate(ctx.outputs[0]))),)
+    # Root by root: the terms of all further derivatives have one sign, so that none is infinity minus infinity at 1.
+    x = conjugate(ctx.inputs[0])
+    one = scalar_like(1.0, x)
+    below, above = bind(RSQRT, bind(SUB, x, one)), bind(RSQRT, bind(ADD, x, one))
+    return (bind(MUL_ZERO, bind(MUL_ZERO, g, below), above),)
 
 
 def _atan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -74,11 +84,44 @@ def _bend(x: Array) -> Any:
 
 def _atan2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x = ctx.inputs
-    scaled = bind(DIV_ZERO, g, overwrite(ADD, bind(SQUARE, x), bind(SQUARE, y)))
-    return (
-        unbroadcast(ctx, 0, bind(MUL, x, scaled)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, y, scaled))) if ctx.needs(1) else None,
-    )
+    y_bar = x_bar = None
+    if ctx.needs(0):
+        y_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, g, bind(PART_OF_INVERSE, x, y)))
+    if ctx.needs(1):
+        x_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL_ZERO, g, bind(PART_OF_INVERSE, y, x))))
+    return y_bar, x_bar
+
+
+def _part_of_inverse_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
+    x, y = ctx.inputs
+    p, q = ctx.outputs[0], bind(PART_OF_INVERSE, y, x)
+    x_bar = y_bar = None
+    if ctx.needs(0):
+        slope = bind(MUL, bind(SUB, q, p), bind(ADD, q, p))
+        x_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, g, slope))
+    if ctx.needs(1):
+        y_bar = unbroadcast(ctx, 1, bind(MUL_ZERO, g, bind(MUL, _minus_twice(p), q)))
+    return x_bar, y_bar
+
+
+# By dtype: below which sum of squares these may have lost digits, and powers of two for such small numbers and for large ones.
+_SCALES = {
+    np.dtype(np.float32): (2.0**-90, 2.0**100, 2.0**-70),
+    np.dtype(np.float64): (2.0**-900, 2.0**600, 2.0**-600),
+}
+
+
+def _part_of_inverse(x: Array, y: Array) -> Any:
+    low, up, down = map(x.dtype.type, _SCALES[x.dtype])
+    none, one = x.dtype.type(0), x.dtype.type(1)
+    square = x * x + y * y
+    if type(square) is np.ndarray and square.size:
+        if low <= np.minimum.reduce(square, None) and np.maximum.reduce(square, None) < np.inf:
+            return np.divide(x, square, square)
+    scale = chosen(square < low, up, chosen(np.isinf(square), down, one))
+    x, y = x * scale, y * scale
+    square = x * x + y * y
+    return chosen(np.isinf(square), none, x / square * scale)
 
 
 def _row(
@@ -146,6 +189,38 @@ AtanBend = elementwise(
     doc="x / (1 + x^2), 1 / x where x^2 is out of range: minus half the second derivative of atan, divided by the first.",
 )  # fmt: skip
 ATAN_SLOPE, ATAN_BEND = AtanSlope(), AtanBend()
+
+
+@define
+class PartOfInverse(Elementwise):
+    """x / (x^2 + y^2), the real part of 1 / (x + i y), also where the squares leave the range; 0 where x or y is infinite, NaN
+    where both are 0.
+    """
+
+    name = "part_of_inverse"
+    kinds = FLOATING
+    letters = "f"
+    keeps = (True, True)
+    formula = staticmethod(in_float32(_part_of_inverse))
+    infer, eval = Elementwise.infer, Elementwise.eval
+
+    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
+        return _part_of_inverse_vjp(ctx, g)
+
+    def expand(self, x: Ranked, y: Ranked) -> Tensor | None:
+        dtype = x.dtype
+        if dtype.itemsize == 2:
+            x, y = cast(x, float32), cast(y, float32)
+        low, up, down = [scalar_like(number, x) for number in _SCALES[x.dtype.numpy]]
+        none, one = scalar_like(0.0, x), scalar_like(1.0, x)
+        square = x * x + y * y
+        scale = where(square < low, up, where(is_inf(square), down, one))
+        x, y = x * scale, y * scale
+        square = x * x + y * y
+        return cast(where(is_inf(square), none, x / square * scale), dtype)
+
+
+PART_OF_INVERSE = PartOfInverse()
 Sin = _row("sin", np.sin, times(_cos_of), doc="The sine.")
 Cos = _row("cos", np.cos, times(_minus_sin_of), doc="The cosine.")
 Tan = _row("tan", np.tan, _tan_vjp, (False, True), doc="The tangent.")
@@ -167,12 +242,12 @@ Atan = _row(
     _atan_vjp,
     doc="The y from -pi/2 to pi/2 with tan(y) = x.",
 )
-# In the derivatives of asinh and acosh they are infinite where what is multiplied by them is 0.
+# In the derivatives of asinh they are infinite where what is multiplied by them is 0.
 Sinh = _row("sinh", np.sinh, times(_cosh_of, MUL_ZERO), doc="The hyperbolic sine.")
 Cosh = _row("cosh", np.cosh, times(_sinh_of, MUL_ZERO), doc="The hyperbolic cosine.")
-# Their derivatives are computed from the output, whose square does not overflow.
+# Its derivative is computed from the output, whose square does not overflow.
 Asinh = _row("asinh", np.arcsinh, _asinh_vjp, (False, True), doc="The y with sinh(y) = x.")
-Acosh = _row("acosh", np.arccosh, _acosh_vjp, (False, True), doc="The y >= 0 with cosh(y) = x.")
+Acosh = _row("acosh", np.arccosh, _acosh_vjp, doc="The y >= 0 with cosh(y) = x.")
 Atanh = _row("atanh", np.arctanh, over(_one_minus_square), doc="The y with tanh(y) = x.")
 Atan2 = elementwise(
     "atan2",
@@ -225,12 +300,14 @@ cosh = unary_function(
     f"The hyperbolic cosine, {_DTYPES}",
     example=">>> cosh([0.0, 1.0]).numpy()\narray([1.       , 1.5430807], dtype=float32)",
 )
-_OF_OUTPUT = "Of floats the derivative is within 2 (1 + |y|) units in the last place, where y is the result"
-asinh = unary_function(Asinh, f"The inverse hyperbolic sine, {_DTYPES} {_OF_OUTPUT}.")
+asinh = unary_function(
+    Asinh,
+    f"The inverse hyperbolic sine, {_DTYPES} Of floats the derivative is within 2 (1 + |y|) units in the last place, where y is "
+    "the result.",
+)
 acosh = unary_function(
     Acosh,
-    f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES} {_OF_OUTPUT}; at 1 it and the second are infinite, "
-    "further ones nan.",
+    f"The inverse hyperbolic cosine; nan below 1 for floats, {_DTYPES} At 1 all derivatives are infinite.",
 )
 atanh = unary_function(Atanh, f"The inverse hyperbolic tangent; nan outside -1 to 1 for floats, {_DTYPES}")
 atan2 = binary_function(

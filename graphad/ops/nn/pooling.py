@@ -249,10 +249,10 @@ def _part(x: Any, here: Any) -> Any:
 
 
 def _first_maxima(op: Any, x: Any, sizes: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """For each element of a window, in order, where it is the first maximum of a window and channel; the first NaN is the
-    largest.
+    """For each element of a window, in order, where it is the first maximum of a window and channel, which is never padding; the
+    first NaN is the largest.
     """
-    whole = w.padded(x, op.pads_for(x.shape), _lowest(x.dtype))
+    whole, inside = w.padded(x, op.pads_for(x.shape), _lowest(x.dtype)), _inside(op, x.shape, sizes)
     places = list(np.ndindex(op.window))
     parts = [_part(whole, w.places(at, sizes, op.strides, op.dilations)) for at in places]
     most = functools.reduce(np.maximum, parts)
@@ -262,8 +262,20 @@ def _first_maxima(op: Any, x: Any, sizes: Sequence[int]) -> Iterator[tuple[tuple
         here = part == most
         if has_nan:
             here = here | (part != part)
+        if at in inside:
+            here = here & inside[at]
         yield at, (here if taken is None else here & ~taken)
         taken = here if taken is None else taken | here
+
+
+def _inside(op: Any, shape: Sequence[int], sizes: Sequence[int]) -> dict[tuple[int, ...], np.ndarray]:
+    """For each element of a window that is padding somewhere: in which windows it is none. Bools of shape [1, places..., 1]."""
+    pads = op.pads_for(shape)
+    if not w.is_padded(pads):
+        return {}
+    whole = w.padded(np.ones((1, *shape[1:-1], 1), bool), pads)
+    found = {at: whole[w.places(at, sizes, op.strides, op.dilations)] for at in np.ndindex(op.window)}
+    return {at: inside for at, inside in found.items() if not inside.all()}
 
 
 def _picks(op: Any, x: Any, places: Sequence[Any]) -> list[tuple[tuple[int, ...], Tensor]] | None:
@@ -271,12 +283,17 @@ def _picks(op: Any, x: Any, places: Sequence[Any]) -> list[tuple[tuple[int, ...]
     if not are_numbers(x.dims[1:-1]) or math.prod(op.window) > _MOST_ELEMENTS or 0 in places:
         return None
     most = bind(op.like(MaxPool), x)
-    whole = w.pad_around(x, op.pads_for(x.dims), _lowest(x.dtype.numpy))
+    whole, inside = (
+        w.pad_around(x, op.pads_for(x.dims), _lowest(x.dtype.numpy)),
+        _inside(op, x.dims, places),
+    )
     found: list[tuple[tuple[int, ...], Tensor]] = []
     taken: Any = None
     for at in np.ndindex(*op.window):
         here = w.element(whole, at, places, op)
         is_most = logical_or(equal(here, most), not_equal(here, here))  # the first NaN is the largest
+        if at in inside:
+            is_most = logical_and(is_most, lift(np.ascontiguousarray(inside[at])))
         picked = is_most if taken is None else logical_and(is_most, logical_not(taken))
         taken = is_most if taken is None else logical_or(taken, is_most)
         found.append((at, picked))

@@ -199,13 +199,14 @@ def add_windows(
 _MOST_PARTS = 100  # elements of a window up to which its parts are added up by kernels
 
 
-def _is_padded(pads: Pads) -> bool:
+def is_padded(pads: Pads) -> bool:
+    """Whether there is padding at all."""
     return any(before or after for before, after in pads)
 
 
 def pad_around(x: Any, pads: Pads, value: float) -> Tensor:
     """`padded` as recorded ops."""
-    if not _is_padded(pads):
+    if not is_padded(pads):
         return x  # type: ignore[no-any-return]
     return bind(Pad(((0, 0), *pads, (0, 0))), x, lift(x.dtype.numpy.type(value)))
 
@@ -356,8 +357,8 @@ class Patches(Windowed):
     def _is_view(self, dims: Sequence[Size]) -> bool:
         """Whether there is no padding."""
         if self.padding == "SAME":
-            return are_numbers(dims[1:-1]) and not _is_padded(self.pads(dims, self.window))
-        return self.padding == "VALID" or not _is_padded(self.padding)
+            return are_numbers(dims[1:-1]) and not is_padded(self.pads(dims, self.window))
+        return self.padding == "VALID" or not is_padded(self.padding)
 
     def eval(self, x: Array) -> Array:
         whole = padded(x, self.pads(x.shape, self.window))

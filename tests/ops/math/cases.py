@@ -22,7 +22,7 @@ from graphad.ops.math.polynomial import PolynomialDivision
 from graphad.ops.math.power import root_of_squares
 from graphad.ops.math.search import searchsorted, sequence_mask
 from graphad.ops.math.special import Growth
-from graphad.ops.math.trigonometric import ATAN_BEND, ATAN_SLOPE
+from graphad.ops.math.trigonometric import ATAN_BEND, ATAN_SLOPE, PART_OF_INVERSE
 from graphad.ops.math.truncated import gcd
 from tests.support.op_case import OpCase, boolean, complex_, integer, positive, real, unit
 
@@ -35,6 +35,10 @@ def atan_slope(x: Any) -> Any:
 
 def atan_bend(x: Any) -> Any:
     return bind(ATAN_BEND, lift(x))
+
+
+def part_of_inverse(x: Any, y: Any) -> Any:
+    return bind(PART_OF_INVERSE, lift(x), lift(y))
 
 
 def _sigmoid(x: Any) -> Any:
@@ -323,6 +327,7 @@ BINARY = [
     (m.divide_no_nan, np.divide, positive),
     (m.multiply_no_nan, np.multiply, real),
     (m.atan2, np.arctan2, real),
+    (part_of_inverse, lambda x, y: x / (x * x + y * y), positive),
     (m.logaddexp, np.logaddexp, real),
     (m.xlogy, lambda x, y: x * np.log(y), positive),
     (m.xdivy, np.divide, positive),

@@ -8,6 +8,8 @@ import pytest
 import graphad as tf
 from graphad.core.bind import bind
 from graphad.ops.math.gamma import Polygamma
+from graphad.ops.math.incomplete import IgammaByA
+from graphad.ops.math.parameter_slopes import ZetaByX
 
 pytest.importorskip("scipy.special")
 m, s = tf.math, tf.math.special
@@ -255,3 +257,81 @@ def test_bessel_functions_of_order_1_next_to_0_are_their_first_term(name, first)
         want = first(x)
     found = getattr(tf.math.special, name)(tf.constant(x)).numpy()
     np.testing.assert_array_max_ulp(found, want, 4)
+
+
+def test_derivatives_of_zeta_by_its_exponent_hold_for_large_ones():
+    mpmath = pytest.importorskip("mpmath")
+    s = np.array([60.0, 80.0, 100.0, 120.0, 150.0, 200.0, 300.0])
+    for n in (1, 2, 3):
+        for q in (0.5, 1.0, 1.5, 3.0, 7.5):
+            with mpmath.workdps(30):
+                found = bind(ZetaByX(n), tf.constant(s), tf.fill([len(s)], tf.constant(q, "float64"))).numpy()
+                for one, exponent in zip(found, s, strict=True):
+                    terms = [mpmath.log(q + k) ** n * mpmath.mpf(q + k) ** -exponent for k in range(400)]
+                    np.testing.assert_allclose(one, float((-1) ** n * mpmath.fsum(terms)), rtol=2e-15)
+    # the terms vanish, and the number of them does not grow with the exponent
+    ends = bind(
+        ZetaByX(1),
+        tf.constant([1e6, 1e30, 1e30, 1e300], "float64"),
+        tf.constant([3.0, 2.0, 1e30, 1e-3], "float64"),
+    ).numpy()
+    np.testing.assert_array_equal(ends, [0.0, 0.0, 0.0, np.inf])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_of_acosh_are_infinite_at_1(dtype):
+    def derivatives(x):
+        found = []
+
+        def of_order(n):
+            if not n:
+                return tf.acosh(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = of_order(n - 1)
+            found.append(tape.gradient(y, x))
+            return found[-1]
+
+        of_order(4)
+        return found
+
+    x = tf.constant([1.0, np.inf, 1e30, 0.5, 3.0], dtype)
+    for ways in (derivatives, tf.function(derivatives)):
+        first, second, third, fourth = (y.numpy() for y in ways(x))
+        np.testing.assert_allclose(first, np.array([INF, 0, 1e-30, np.nan, 8**-0.5], dtype), rtol=1e-6)
+        np.testing.assert_allclose(
+            second, np.array([-INF, 0, 0, np.nan, -3 * 8**-1.5], dtype), rtol=1e-6, atol=1e-59
+        )
+        np.testing.assert_allclose(
+            third, np.array([INF, 0, 0, np.nan, 19 * 8**-2.5], dtype), rtol=1e-6, atol=1e-59
+        )
+        np.testing.assert_allclose(fourth[:4], np.array([-INF, 0, 0, np.nan], dtype), atol=1e-59)
+    masked = tf.grad(lambda x: tf.reduce_sum(tf.where(x > 1.0, tf.acosh(x), 0.0)))
+    np.testing.assert_array_equal(masked(x)[:1], [0.0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_of_igamma_by_its_parameter_keep_their_digits_in_the_upper_tail(dtype):
+    mpmath = pytest.importorskip("mpmath")
+    a = np.array([0.25, 1.0, 1.0, 3.5, 12.0, 100.0, 100.0, 1000.0], dtype)
+    x = np.array([8.0, 20.0, 80.0, 30.0, 60.0, 160.0, 190.0, 1300.0], dtype)
+    lower, further = (
+        bind(IgammaByA(1), tf.constant(a), tf.constant(x)),
+        bind(IgammaByA(2), tf.constant(a), tf.constant(x)),
+    )
+    with tf.GradientTape() as tape:
+        given = tf.constant(a)
+        tape.watch(given)
+        upper = m.igammac(given, tf.constant(x))
+    slope = tape.gradient(upper, given).numpy()
+    np.testing.assert_array_equal(slope, -lower.numpy())
+    with mpmath.workdps(40):
+        for k, (one, at) in enumerate(zip(a.tolist(), x.tolist(), strict=True)):
+            tail = lambda z, at=at: mpmath.gammainc(z, at, regularized=True)  # noqa: E731
+            for n, found in ((1, lower), (2, further)):
+                want = float(-mpmath.diff(tail, one, n, h=mpmath.mpf(10) ** -10))
+                np.testing.assert_allclose(
+                    found.numpy()[k], want, rtol=2e-13 if dtype == "float64" else 1e-7, atol=1e-44
+                )
+    far = bind(IgammaByA(1), tf.constant([1.0, 1e5, 2.0], dtype), tf.constant([2000.0, 1e9, np.inf], dtype))
+    np.testing.assert_array_equal(far, [0.0, 0.0, 0.0])

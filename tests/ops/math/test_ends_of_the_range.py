@@ -124,3 +124,91 @@ def test_slopes_of_inverse_hyperbolic_functions_lose_digits_with_their_logarithm
 def test_derivatives_of_acosh_at_1_are_infinite() -> None:
     found = _derivatives(tf.math.acosh, np.array([1.0]))
     np.testing.assert_array_equal(np.concatenate(found), [0.0, np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_derivatives_of_atan2_hold_where_squares_leave_the_range(dtype: str) -> None:
+    least, most = {"float64": (-500, 500), "float32": (-62, 62), "float16": (-7, 7), "bfloat16": (-62, 62)}[
+        dtype
+    ]
+    scales = [2.0 * least, 1.6 * least, float(least), -3.0, 0.0, 2.0, float(most), 1.6 * most, 2.0 * most]
+    exponents = np.repeat(np.array(scales), 4)
+    ys = tf.cast(np.exp2(exponents) * np.tile([1.0, -0.75, 3.0, 1e-3], len(scales)), dtype)
+    xs = tf.cast(np.exp2(exponents) * np.tile([1.5, 1.0, -1.0, -1.0], len(scales)), dtype)
+
+    def derivatives(y: Any, x: Any) -> Any:
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch([y, x])
+            with tf.GradientTape() as tape:
+                tape.watch([y, x])
+                angle = tf.atan2(y, x)
+            by_y, by_x = tape.gradient(angle, [y, x])
+        with tf.autodiff.ForwardAccumulator(primals=[y], tangents=[tf.ones_like(y)]) as accumulator:
+            angle = tf.atan2(y, x)
+        return (
+            by_y,
+            by_x,
+            accumulator.jvp(angle),
+            *outer.gradient(by_y, [y, x]),
+            *outer.gradient(by_x, [y, x]),
+        )
+
+    found = derivatives(ys, xs)
+    for one, compiled in zip(found, tf.function(derivatives)(ys, xs), strict=True):
+        np.testing.assert_array_equal(one.numpy(), compiled.numpy())
+    y, x = [z.numpy().astype(np.longdouble) for z in (ys, xs)]
+    square = x * x + y * y
+    p, q = x / square, y / square
+    wanted = [p, -q, p, -2 * p * q, (q - p) * (q + p), (q - p) * (q + p), 2 * p * q]
+    info = tf.experimental.numpy.finfo(tf.as_dtype(dtype).as_numpy_dtype)
+    for k, (one, want) in enumerate(zip(found, wanted, strict=True)):
+        is_inside = (np.abs(want) < float(info.max)) & (np.abs(want) > float(info.tiny))
+        assert is_inside.sum() >= 8
+        np.testing.assert_allclose(
+            one.numpy().astype(np.float64)[is_inside],
+            want[is_inside].astype(np.float64),
+            rtol=(4 if k < 3 else 40) * float(info.eps),
+        )
+
+
+def test_derivatives_of_atan2_at_infinity_are_0_and_at_the_origin_nan() -> None:
+    y = tf.constant([np.inf, 1.0, -np.inf, 0.0, np.nan], "float64")
+    x = tf.constant([1.0, -np.inf, np.inf, 0.0, np.inf], "float64")
+
+    def slopes(y: Any, x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([y, x])
+            angle = tf.atan2(y, x)
+        return tape.gradient(angle, [y, x])
+
+    for ways in (slopes, tf.function(slopes)):
+        for slope in ways(y, x):
+            np.testing.assert_array_equal(slope, [0, 0, 0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_sigmoid_is_the_exponential_where_that_of_minus_x_overflows(dtype: str) -> None:
+    low = {
+        "float64": [-709.5, -710.0, -730.0, -745.0],
+        "float32": [-88.5, -90.0, -103.0],
+        "float16": [-11.0, -16.0],
+    }[dtype]
+    x = np.array([*low, -np.inf, -1e4, 0.0, np.inf, np.nan] * 5, dtype)
+    wanted = np.array([*np.exp(np.array(low)), 0.0, 0.0, 0.5, 1.0, np.nan] * 5).astype(dtype)
+    for found in (tf.sigmoid(tf.constant(x)), tf.function(tf.sigmoid)(tf.constant(x))):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6 if dtype != "float16" else 1e-3, atol=0)
+    assert all(
+        tf.sigmoid(tf.constant(number)).numpy() == wanted[k] for k, number in enumerate(x[:-1][: len(low)])
+    )
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(tf.sigmoid(tf.constant(x)), wanted)
+        np.testing.assert_array_equal(
+            tf.nn.silu(tf.constant(x[: len(low)])), x[: len(low)] * wanted[: len(low)]
+        )
+    with tf.GradientTape() as tape:
+        given = tf.constant(x[: len(low)])
+        tape.watch(given)
+        y = tf.math.log_sigmoid(-given)
+    np.testing.assert_allclose(
+        tape.gradient(y, given), -wanted[: len(low)], rtol=1e-6 if dtype != "float16" else 1e-3
+    )

@@ -627,6 +627,45 @@ def test_convolution_over_several_axes_of_batches() -> None:
     np.testing.assert_allclose(unknown(x), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("channels", [2, 32])
+@pytest.mark.parametrize("padding", ["SAME", [[0, 0], [1, 1], [1, 1], [0, 0]]], ids=["same", "explicit"])
+def test_the_gradient_of_a_window_of_minus_infinity_stays_in_the_image(
+    dtype: str, channels: int, padding: Any
+) -> None:
+    lowest = tf.fill([1, 3, 3, channels], tf.constant(-np.inf, dtype))
+    one = tf.tensor_scatter_nd_update(lowest, [[0, 1, 1, 0]], tf.constant([1.0], dtype))
+
+    def derivatives(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.nn.max_pool2d(x, 3, 1, padding)
+        with tf.autodiff.ForwardAccumulator(x, _counted(x)) as accumulator:
+            again = tf.nn.max_pool2d(x, 3, 1, padding)
+        return tape.gradient(y, x), accumulator.jvp(again), tf.nn.max_pool_with_argmax(x, 3, 1, "SAME").argmax
+
+    compiled = tf.function(derivatives)
+    for x in (lowest, one):
+        slope, tangent, argmax = [y.numpy() for y in derivatives(x)]
+        for y, again in zip((slope, tangent, argmax), compiled(x), strict=True):
+            np.testing.assert_array_equal(y, again)
+        # the first element of each window that is inside
+        first = np.maximum(np.arange(3) - 1, 0)[:, None] * 3 + np.maximum(np.arange(3) - 1, 0)
+        places = first[..., None] * channels + np.arange(channels)
+        if x is one:
+            places[..., 0] = 4 * channels
+        np.testing.assert_array_equal(argmax[0], places)
+        np.testing.assert_array_equal(tangent[0], (places + 1).astype(dtype))
+        np.testing.assert_array_equal(
+            slope.reshape(-1), np.bincount(places.reshape(-1), minlength=9 * channels)
+        )
+
+
+def _counted(x: Any) -> Any:
+    """1, 2, ... in the shape and dtype of x."""
+    return tf.reshape(tf.cast(tf.range(1, 1 + tf.size(x)), x.dtype), x.shape)
+
+
 def test_the_gradient_of_a_three_dimensional_pool_goes_to_the_first_maximum() -> None:
     g = _gradient(lambda x: nn.max_pool3d(x, 2, 2, "VALID"), np.ones((1, 2, 2, 2, 1)))
     assert g.ravel().tolist() == [1, 0, 0, 0, 0, 0, 0, 0]

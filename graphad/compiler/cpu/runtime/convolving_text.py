@@ -490,12 +490,12 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
     """The maxima of the windows of the places from LOW to HIGH, channel by channel; or, if `spread`, what OTHER has for the
     places added to RESULT where the first maximum is.
 
-    The first NaN is the largest; what is outside of the image is -inf, so that it may be the first of several.
+    The first NaN is the largest. Where all are -inf, the first element inside of the image is.
     """
     f = Body(shape, suffix, f"i32 @{symbol}(ptr %ret, ptr %exc, i64 %block)")
     begin(f)
     low, pixel, v, lanes = f.word("%w", LOW), f.word("%w", PIXEL), shape.vector, shape.lanes
-    lowest = f.splat("0xFFF0000000000000", shape.kind)
+    lowest, nowhere = f.splat("0xFFF0000000000000", shape.kind), f.splat("-1", "i32")
     places = f.pointer("%w", OTHER if spread else RESULT)
     walk, of_place = Walk(f, low), f.slot("ptr", f.item(places, f.math("mul", low, pixel)))
     with f.loop(low, f.word("%w", HIGH)):
@@ -523,7 +523,7 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
             most, where = ([f.slot(kind) for _ in range(vectors)] for kind in (v, f"<{lanes} x i32>"))
             for one, at in zip(most, where, strict=True):
                 one.set(lowest)
-                at.set("zeroinitializer")
+                at.set(nowhere)
 
             def compare(number: str, distance: str) -> None:
                 numbers, there = f.splat(number, "i32"), f.item(f.item(bases[0], distance), c)
@@ -534,8 +534,11 @@ def _maxima(shape: Shape, suffix: str, symbol: str, spread: bool) -> str:
                     bits = f"<{lanes} x i1>"
                     first_nan = f.emit(f"and {bits} {is_nan}, {was_number}")
                     is_most = f.emit(f"or {bits} {larger}, {first_nan}")
-                    one.set(f.emit(f"select {bits} {is_most}, {v} {x}, {v} {best}"))
                     places = f"<{lanes} x i32>"
+                    if spread:
+                        is_first = f.emit(f"icmp eq {places} {at.get()}, {nowhere}")
+                        is_most = f.emit(f"or {bits} {is_most}, {is_first}")
+                    one.set(f.emit(f"select {bits} {is_most}, {v} {x}, {v} {best}"))
                     at.set(f.emit(f"select {bits} {is_most}, {places} {numbers}, {places} {at.get()}"))
 
             elements(compare)
