@@ -13,11 +13,12 @@ from graphad.compiler.cpu.vectormath import (
     logarithm,
     power,
     remainders,
+    special,
     trigonometric,
 )
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
 
-__all__ = ["ARITY", "SUPPORTED", "function_ir", "symbol"]
+__all__ = ["ARITY", "EAGER", "SUPPORTED", "function_ir", "symbol"]
 
 _RECIPES: dict[str, Callable[..., Value]] = {
     "exp": exponential.exp,
@@ -50,6 +51,14 @@ _RECIPES: dict[str, Callable[..., Value]] = {
     "fmod": remainders.fmod,
     "mod": remainders.mod,
 }
+# Functions of eager arrays in float32 alone, with the number of operands; computed in float64.
+EAGER: dict[str, tuple[int, Callable[..., Value]]] = {
+    "erfinv": (1, special.erfinv),
+    "lgamma": (1, special.lgamma),
+    "digamma": (1, special.digamma),
+    **{f"polygamma_{n}": (1, special.derivative_of_digamma(n)) for n in range(1, special.ORDERS + 1)},
+    "logaddexp": (2, special.logaddexp),
+}
 
 
 def symbol(name: str, dtype_name: str) -> str:
@@ -62,12 +71,12 @@ def function_ir(name: str, dtype_name: str) -> str:
     """An LLVM IR module with one `weak_odr alwaysinline` function, and what it calls itself.
 
     Args:
-      name: A key of `SUPPORTED`; `ARITY` says how many operands it takes.
+      name: A key of `SUPPORTED`; `ARITY` says how many operands it takes. Or one of `EAGER`.
       dtype_name: "float32" or "float64".
     Returns: The module's text, without target triple or data layout.
     Raises: KeyError: the function or dtype is not in `SUPPORTED`.
     """
-    arity, recipe = ARITY[name], _RECIPES[name]
+    arity, recipe = EAGER[name] if name in EAGER else (ARITY[name], _RECIPES[name])
     form: Format = FORMATS[dtype_name]
     block = Block()
     parameters = [Value(block, f"%{letter}", form.real) for letter in "xy"[:arity]]
