@@ -3,38 +3,21 @@
 A series in NumPy makes some twenty passes, each of which costs a microsecond for a few elements; SciPy has one loop. Mostly it
 computes float32 in float64, so that results in float32 have all their digits except close to zeros of the function.
 
-For many elements the compiler's loops, where it has the function, take a third of that time; see decision 81.
+For many elements the compiler's loops, where it has the function, take a third of that time (`native_loops`).
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from graphad.core import arrays
-from graphad.core.errors import UnavailableError
 from graphad.ops import library
-from graphad.ops.math import series
+from graphad.ops.math import native_loops, series
 
 Array = Any
-_MANY = 4096  # elements from which a native loop pays for its call
-
-
-@functools.cache
-def _loops() -> Any:
-    return importlib.import_module("graphad.compiler.cpu.runtime.mapping")
-
-
-def _by_native_loop(name: str, x: Array) -> Array | None:
-    """The function of many numbers of an array in float32 or float64; None without llvmlite and code in the cache."""
-    try:
-        return _loops().mapped(name, x)
-    except (UnavailableError, ImportError):
-        return None
 
 
 def by_loop(
@@ -63,9 +46,9 @@ def by_loop(
     least_size = 8 if in_float64 else 4
 
     def function(x: Array) -> Array:
-        if in_native_loops and type(x) is np.ndarray and x.size >= _MANY:
+        if in_native_loops and type(x) is np.ndarray and x.size >= native_loops.MANY:
             is_wide = x.dtype.char in "fd" and x.dtype.isnative
-            found = _by_native_loop(name, x if is_wide else x.astype(np.float32))
+            found = native_loops.by_native_loop(name, x if is_wide else x.astype(np.float32))
             if found is not None:
                 return found if is_wide else found.astype(x.dtype)
         special = library.special_if_there() if isinstance(x, np.ndarray | np.generic) else None

@@ -26,6 +26,7 @@ from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exactly import product, total
+from graphad.ops.math.native_loops import natively
 from graphad.ops.overwrite import overwrite
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
@@ -133,6 +134,13 @@ def _sigmoid_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     if ctx.needs(1):
         g_bar = unbroadcast(ctx, 1, bind(SIGMOID_GRAD, conjugate(y), h))
     return y_bar, g_bar
+
+
+def _logaddexp(x: Array, y: Array) -> Any:
+    """In float64 for float32, and rounded once."""
+    if x.dtype != np.float32:
+        return np.logaddexp(x, y)
+    return np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
 
 
 def _logaddexp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -275,7 +283,7 @@ SigmoidGrad = elementwise(
 )
 Logaddexp = elementwise(
     "logaddexp",
-    np.logaddexp,
+    natively(_logaddexp, "logaddexp"),
     vjp=_logaddexp_vjp,
     kinds=FLOATING,
     scalar=(

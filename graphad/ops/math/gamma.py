@@ -7,6 +7,7 @@ asymptotic series converges.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.math import digamma_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO
 from graphad.ops.math.compiled_loops import by_loop
+from graphad.ops.math.native_loops import natively
 from graphad.ops.rules import FLOATING
 
 # Bernoulli numbers B2, B4, ...
@@ -39,7 +41,7 @@ BERNOULLI = (
     43867 / 798,
     -174611 / 330,
 )
-_ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI, 1))
+ASYMPTOTIC = tuple(b / (2 * k) for k, b in enumerate(BERNOULLI, 1))
 _LOWEST = -1e4  # below this the recurrence takes too many steps
 OrderOfDigamma = int
 declare(between("OrderOfDigamma", 0, 1000))  # for numbers below 0 each takes as many steps
@@ -73,7 +75,7 @@ def _digamma_far(x: np.ndarray) -> np.ndarray:
     """digamma from 10 on, by the asymptotic series."""
     over = 1.0 / x
     square = over * over
-    far: np.ndarray = np.log(x) - 0.5 * over - square * arrays.polynomial(_ASYMPTOTIC, square)
+    far: np.ndarray = np.log(x) - 0.5 * over - square * arrays.polynomial(ASYMPTOTIC, square)
     return far
 
 
@@ -85,7 +87,7 @@ def _digamma_near(x: np.ndarray) -> np.ndarray:
 
 # (log(x) - 1 / (2 x) - digamma(x)) x^2 for x from 9/4 to 10, in powers of 1 / x^2: interpolated at Chebyshev nodes, with 45
 # digits.
-_DIGAMMA_MIDDLE = (
+DIGAMMA_MIDDLE = (
     0.08333333333329576, -0.008333333321160586, 0.003968252305598621, -0.004166538511116093, 0.0075694389286375405,
     -0.020877991985714352, 0.07801320041708383, -0.34239058799349364, 1.5065896962869334, -5.802275800575162,
     17.584748951728017, -37.98393289691351, 51.13119589845937, -31.94989312661091,
@@ -96,13 +98,13 @@ def _digamma_middle(x: np.ndarray) -> np.ndarray:
     """digamma from 9/4 to 10."""
     over = 1.0 / x
     square = over * over
-    middle: np.ndarray = np.log(x) - (0.5 * over + square * arrays.polynomial(_DIGAMMA_MIDDLE, square))
+    middle: np.ndarray = np.log(x) - (0.5 * over + square * arrays.polynomial(DIGAMMA_MIDDLE, square))
     return middle
 
 
 # Its positive root in two parts, and digamma(x) / (x - root) for x from 1 to 9/4 in powers of x - 13/8, in the same way.
-_ROOT, _ROOT_REST = 1.4616321449683622, 9.549995429965697e-17
-_AT_ROOT = (
+ROOT, ROOT_REST = 1.4616321449683622, 9.549995429965697e-17
+AT_ROOT = (
     0.9015925158282158, -0.36977496445741087, 0.19272012460147286, -0.10919698588596748, 0.06426251743231616,
     -0.03855782679525716, 0.023380439996888304, -0.014262521376097959, 0.008730866220535469, -0.00535572993251267,
     0.0032894516583597097, -0.002021868579040295, 0.0012431154680376197, -0.0007646497287535113, 0.00047164794077068705,
@@ -113,7 +115,7 @@ _AT_ROOT = (
 
 def _digamma_at_root(x: np.ndarray) -> np.ndarray:
     """digamma from 1 to 9/4: relatively exact at its positive root."""
-    near: np.ndarray = ((x - _ROOT) - _ROOT_REST) * arrays.polynomial(_AT_ROOT, x - 1.625)
+    near: np.ndarray = ((x - ROOT) - ROOT_REST) * arrays.polynomial(AT_ROOT, x - 1.625)
     return near
 
 
@@ -137,18 +139,18 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     return found
 
 
-_DIGAMMA = by_loop(_digamma, "psi", lambda x: x > 0)
-_FEW = 4  # derivatives whose powers neither overflow nor underflow within the bounds
+_DIGAMMA = natively(by_loop(_digamma, "psi", lambda x: x > 0), "digamma", 0.0)
+FEW = 4  # derivatives whose powers neither overflow nor underflow within the bounds
 _BOUNDS = 1e-30, 1e30
-_STEPS = 12
+STEPS = 12
 
 
 def derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
     """(-1) ** (n + 1) n! times the sum of (x + k) ** -s over k = 0, 1, ..., where s = n + 1 > 1."""
-    if n > _FEW:
+    if n > FEW:
         return _of_any_order(n, x)
     low, high = _BOUNDS
-    far = _STEPS + n
+    far = STEPS + n
     parts = [
         ((x >= low) & (x < far), lambda x: _of_few(n, x, far)),
         ((x >= far) & (x <= high), lambda x: _of_few(n, x, 0)),
@@ -158,12 +160,31 @@ def derivative_of_digamma(n: int, x: np.ndarray) -> np.ndarray:
     return found
 
 
+def _polygamma(n: int) -> Callable[[Array], Array]:
+    """The n-th derivative of digamma of an array of any float dtype."""
+
+    def formula(x: Array) -> Array:
+        return series.of_array(lambda x: derivative_of_digamma(n, x), x)
+
+    return natively(formula, f"polygamma_{n}", 0.0) if n <= FEW else formula
+
+
+def polygamma_of(n: int, x: Array) -> Array:
+    """Digamma for n = 0, or its n-th derivative."""
+    return _DIGAMMA(x) if n == 0 else _polygamma(n)(x)
+
+
+def rest_factors(n: int) -> list[float]:
+    """The asymptotic series of the n-th derivative of digamma, but for the sign and n! / (2 x), in powers of 1 / x^2."""
+    factors = [b * math.prod(range(2 * k + 1, 2 * k + n)) for k, b in enumerate(BERNOULLI, 1)]
+    return [math.factorial(n - 1), *factors]
+
+
 def _of_few(n: int, x: np.ndarray, steps: int) -> np.ndarray:
     """The first terms one by one, the rest, from x + steps on, by the asymptotic series; the smallest are added first."""
     over = 1.0 / (x + steps)
     square = over * over
-    factors = [b * math.prod(range(2 * k + 1, 2 * k + n)) for k, b in enumerate(BERNOULLI, 1)]
-    total: np.ndarray = arrays.polynomial([math.factorial(n - 1), *factors], square)
+    total: np.ndarray = arrays.polynomial(rest_factors(n), square)
     total += math.factorial(n) / 2 * over
     for _ in range(n):
         total *= over
@@ -246,9 +267,7 @@ class Polygamma(Elementwise):
     n: OrderOfDigamma
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        if self.n == 0:
-            return _DIGAMMA(x)  # type: ignore[no-any-return]
-        return series.of_array(lambda x: derivative_of_digamma(self.n, x), x)  # type: ignore[no-any-return]
+        return polygamma_of(self.n, x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL_ZERO, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
@@ -262,7 +281,7 @@ def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 DIGAMMA = Polygamma(0)
-Lgamma = elementwise("lgamma", _lgamma, vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
+Lgamma = elementwise("lgamma", natively(_lgamma, "lgamma", 0.0), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
 
 lgamma = unary_function(
     Lgamma,

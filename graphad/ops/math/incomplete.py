@@ -24,7 +24,7 @@ from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
-from graphad.ops.math.gamma import Polygamma, derivative_of_digamma, lgamma
+from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma, polygamma_of
 from graphad.ops.math.gamma_tails import derivative_in_tail, is_upper_tail
 from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
@@ -367,8 +367,20 @@ def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return None, unbroadcast(ctx, 1, bind(MUL_ZERO, g, polygamma(n + scalar_like(1, n), x)))
 
 
+_POLYGAMMA = of_scipy(_polygamma_of, 2)
+
+
+def _polygamma_at(n: Array, x: Array) -> Any:
+    """Of many numbers in float32 and one order, which is a small one, by a native loop."""
+    if type(x) is np.ndarray and x.dtype == np.float32 and x.size > 1 and not any(np.shape(n)):
+        order = float(n)
+        if order in range(FEW + 1):
+            return polygamma_of(int(order), x)
+    return _POLYGAMMA(n, x)
+
+
 PolygammaAt = elementwise(
-    "polygamma_at", of_scipy(_polygamma_of, 2), vjp=_polygamma_vjp, kinds=FLOATING,
+    "polygamma_at", _polygamma_at, vjp=_polygamma_vjp, kinds=FLOATING,
     doc="The x-th derivative of digamma at y, for integral x >= 0; nan for others. No derivative in x.",
 )  # fmt: skip
 polygamma = binary_function(

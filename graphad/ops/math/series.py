@@ -38,11 +38,11 @@ _AROUND_ONE = (
     0.0038153025303318926,
 )  # fmt: skip
 # For x from 7/2 to 10, in powers of 1 / x^2: within 4e-18, interpolated at Chebyshev nodes with 40 digits.
-_MIDDLE = (
+MIDDLE = (
     0.0833333333333308, -0.002777777776868524, 0.0007936506556022418, -0.0005952263481949457, 0.0008411240997614972,
     -0.0018952833048301527, 0.0058653899947506815, -0.020050767615540185, 0.056365518592377054, -0.08537066765352651,
 )  # fmt: skip
-_HALF_LOG_TWO_PI = 0.9189385332046728
+HALF_LOG_TWO_PI = 0.9189385332046728
 # The zero of Ei, in two parts.
 _EI_ZERO, _EI_REST = 0.3725074107813666, 1.3140183414386028e-17
 # B(2 n) / (2 n + 1)! for n from 1 on.
@@ -100,13 +100,13 @@ def of_arrays(formula: Callable[[Array, Array], Array], x: Array, y: Array) -> A
     return out if out.ndim else out[()]
 
 
-_NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA, 2)))
+NEAR_TWO = (1 - _EULER, *((-1) ** k * value / k for k, value in enumerate(_ZETA, 2)))
 
 
 def _near_two(x: Array) -> Array:
     """log gamma(x) for x from 3/2 to 5/2: relatively exact at its zero 2."""
     z = x - 2.0
-    return z * arrays.polynomial(_NEAR_TWO, z)
+    return z * arrays.polynomial(NEAR_TWO, z)
 
 
 def _around_one(x: Array) -> Array:
@@ -117,7 +117,7 @@ def _around_one(x: Array) -> Array:
 def _near_one(x: Array) -> Array:
     """For x from 1/2 to 3/4, and for x + 1 where x is below 1/2."""
     z = x - 1.0
-    return z * arrays.polynomial(_NEAR_TWO, z) - np.log1p(z)
+    return z * arrays.polynomial(NEAR_TWO, z) - np.log1p(z)
 
 
 def _below_half(x: Array) -> Array:
@@ -136,8 +136,8 @@ def _middle(x: Array) -> Array:
     return (
         (x - 0.5) * (np.log(x) - 1.0)
         - 0.5
-        + _HALF_LOG_TWO_PI
-        + over * arrays.polynomial(_MIDDLE, over * over)
+        + HALF_LOG_TWO_PI
+        + over * arrays.polynomial(MIDDLE, over * over)
     )
 
 
@@ -147,7 +147,7 @@ def _far(x: Array) -> Array:
     return (
         (x - 0.5) * (np.log(x) - 1.0)
         - 0.5
-        + _HALF_LOG_TWO_PI
+        + HALF_LOG_TWO_PI
         + over * arrays.polynomial(STIRLING, over * over)
     )
 
@@ -220,8 +220,8 @@ def _close_to_zero(x: Array, whole: Array) -> Array:
     first, rest = np.array(_ALL_ZEROS)[(2 * n).astype(np.intp) - 4 + (z > 0)].T
     away, sign = (np.abs(z) - first) - rest, np.sign(z)
     step, zero = sign * away, sign * first
-    power = quotient = np.full_like(x, _NEAR_TWO[-1])
-    for factor in _NEAR_TWO[-2::-1]:  # of the polynomial for log gamma(2 + z), divided by the step
+    power = quotient = np.full_like(x, NEAR_TWO[-1])
+    for factor in NEAR_TWO[-2::-1]:  # of the polynomial for log gamma(2 + z), divided by the step
         power = power * z + factor
         quotient = quotient * zero + power
     lost = step / (1.0 + zero)  # what the product of the factors' ratios differs from 1

@@ -27,6 +27,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import GREATER
 from graphad.ops.math.compiled_loops import by_loop
 from graphad.ops.math.exponential import EXP
+from graphad.ops.math.native_loops import natively
 from graphad.ops.math.select import SELECT
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
@@ -98,7 +99,7 @@ _FARTHEST = (
     91.4871551768818, -586.9272312530488, 4110.57683642532, -27593.333780528876, 143473.16107689627, -396974.19172908034,
 )  # fmt: skip
 # R in powers of x ** 2, up to 1/2.
-_INVERSE = (
+INVERSE = (
     0.886226925452758,
     0.23201366653465216,
     0.12755617530628352,
@@ -122,7 +123,7 @@ _INVERSE = (
     6.368771473846641,
 )
 # (upper end of w, centre, S in powers of the distance from the centre).
-_TAILS = (
+TAILS = (
     (
         2.25,
         1.5,
@@ -240,7 +241,7 @@ def _erfc(wide: Array) -> Any:
 
 def _inverse(p: np.ndarray) -> np.ndarray:
     """erfinv(p) for p up to the root of 1/2."""
-    inverse: np.ndarray = p * arrays.polynomial(_INVERSE, p * p)
+    inverse: np.ndarray = p * arrays.polynomial(INVERSE, p * p)
     return inverse
 
 
@@ -249,7 +250,7 @@ def _tail(p: np.ndarray) -> np.ndarray:
     w = np.sqrt(-np.log((1.0 - p) * (1.0 + p)))
     parts = [
         (w < end, lambda w, middle=middle, factors=factors: w * arrays.polynomial(factors, w - middle))
-        for end, middle, factors in _TAILS
+        for end, middle, factors in TAILS
     ]
     found: np.ndarray = series.by_part(w, parts, np.inf)
     return found
@@ -388,7 +389,7 @@ Erfc = elementwise(
 )
 Erfinv = elementwise(
     "erfinv",
-    by_loop(_erfinv, "erfinv", lambda x: x != 0, in_float64=True, on_device="erfinv"),
+    natively(by_loop(_erfinv, "erfinv", lambda x: x != 0, in_float64=True, on_device="erfinv"), "erfinv"),
     vjp=_erfinv_vjp,
     kinds=FLOATING,
     keeps=(True, True),

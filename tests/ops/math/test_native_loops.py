@@ -7,10 +7,10 @@ import pytest
 
 import graphad as tf
 from graphad.core.errors import UnavailableError
-from graphad.ops.math import compiled_loops, series, special
+from graphad.ops.math import native_loops, series, special
 
 FUNCTIONS = {"erf": (tf.math.erf, special._erf), "erfc": (tf.math.erfc, special._erfc)}
-MANY = 3 * compiled_loops._MANY
+MANY = 3 * native_loops.MANY
 
 
 def spread(dtype):
@@ -32,7 +32,7 @@ def name(request):
 @pytest.fixture
 def counted(monkeypatch):
     """How often the native loops were asked."""
-    found, real = [], compiled_loops._loops()
+    found, real = [], native_loops._loops()
 
     class Loops:
         @staticmethod
@@ -40,7 +40,7 @@ def counted(monkeypatch):
             found.append(name)
             return real.mapped(name, x)
 
-    monkeypatch.setattr(compiled_loops, "_loops", lambda: Loops)
+    monkeypatch.setattr(native_loops, "_loops", lambda: Loops)
     return found
 
 
@@ -80,7 +80,7 @@ def test_without_the_compiler_many_numbers_are_computed_as_few(name, error, monk
         raise error
 
     function, x = FUNCTIONS[name][0], spread("float64")
-    monkeypatch.setattr(compiled_loops, "_loops", refuse)
+    monkeypatch.setattr(native_loops, "_loops", refuse)
     np.testing.assert_array_equal(function(tf.constant(x)).numpy(), in_pieces(function, x))
 
 

@@ -11,20 +11,23 @@ from graphad.compiler.cpu.runtime import driver, native
 from graphad.compiler.cpu.vectormath.recipes import function_ir, symbol
 from graphad.core.errors import InternalError
 
-SOURCE, TARGET, COUNT = range(3)  # words of a block
+TARGET, COUNT, SOURCES = range(3)  # words of a block
 _KINDS = {"f": "float", "d": "double"}
 _NAME = "graphad_map"
 
 
-def text(function: str, name: str, kind: str) -> str:
+def text(function: str, name: str, kind: str, operands: int) -> str:
     """The step `i32 f(ret, exc, block)`; `function` is the module of the function that is called `name`."""
     f = Function(f"i32 @{_NAME}(ptr %ret, ptr %exc, i64 %block)")
     f.do("%w = inttoptr i64 %block to ptr")
-    source, target = f.pointer("%w", SOURCE), f.pointer("%w", TARGET)
+    target = f.pointer("%w", TARGET)
+    sources = [f.pointer("%w", SOURCES + k) for k in range(operands)]
     with f.loop(0, f.word("%w", COUNT)) as i:
-        x = f.emit(f"load {kind}, ptr {f.at(source, i, kind)}")
-        x = x if kind == "double" else f.emit(f"fpext {kind} {x} to double")
-        y = f.emit(f"call double @{name}(double {x})")
+        given = []
+        for source in sources:
+            x = f.emit(f"load {kind}, ptr {f.at(source, i, kind)}")
+            given.append(x if kind == "double" else f.emit(f"fpext {kind} {x} to double"))
+        y = f.emit(f"call double @{name}({', '.join(f'double {x}' for x in given)})")
         y = y if kind == "double" else f.emit(f"fptrunc double {y} to {kind}")
         f.do(f"store {kind} {y}, ptr {f.at(target, i, kind)}")
     f.ret(0)
@@ -33,17 +36,23 @@ def text(function: str, name: str, kind: str) -> str:
 
 
 @functools.cache
-def _step(name: str, letter: str) -> int:
-    given = function_ir(name, "float64"), symbol(name, "float64"), _KINDS[letter]
+def _step(name: str, letter: str, operands: int) -> int:
+    given = function_ir(name, "float64"), symbol(name, "float64"), _KINDS[letter], operands
     return native.printed(text, *given, symbols=(_NAME,))[_NAME]
 
 
-def mapped(name: str, x: np.ndarray) -> np.ndarray:
-    """The function of that name, one of `vectormath.ARITY` with one operand, of each number of a float32 or float64 array."""
-    x = np.ascontiguousarray(x)
-    y = np.empty_like(x)
-    block = np.array([x.ctypes.data, y.ctypes.data, x.size], np.int64)
-    status, _ = driver.run_table(np.array([[_step(name, x.dtype.char), block.ctypes.data]], np.int64))
+def mapped(name: str, *xs: np.ndarray) -> np.ndarray:
+    """The function of that name, one of `vectormath.ARITY` or `recipes.EAGER`, of each number of float32 or float64 arrays.
+
+    They have one dtype, and shapes that broadcast together.
+    """
+    if len(xs) > 1:
+        xs = tuple(np.broadcast_arrays(*xs))
+    given = [np.ascontiguousarray(x) for x in xs]
+    y = np.empty(xs[0].shape, xs[0].dtype)
+    block = np.array([y.ctypes.data, y.size, *[x.ctypes.data for x in given]], np.int64)
+    step = _step(name, y.dtype.char, len(given))
+    status, _ = driver.run_table(np.array([[step, block.ctypes.data]], np.int64))
     if status:
         raise InternalError(f"{name}: a step ended with status {status}")
     return y
