@@ -13,7 +13,7 @@ import numpy as np
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, explained, named
 from graphad.graph.evaluate import run
-from graphad.graph.fitted import fitted
+from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
@@ -67,7 +67,8 @@ class Emitter:
           indent: The prefix of every line.
           free: Delete each value after its last use.
         """
-        known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
+        constants = [array if np.ndim(array) else array[()] for array in graph.constants]
+        known: list[str] = [*inputs, *[self.name_of(value, "k") for value in constants]]
         last = last_uses(graph, _named(graph)) if free else None
         for position, node in enumerate(graph.nodes):
             known.extend(self._node(graph, node, [known[i] for i in node.inputs], indent))
@@ -103,9 +104,15 @@ class Emitter:
         if infix is not None:
             self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op, inputs)
             return [output]
+        direct = evaluator_of(op, specs)
+        if direct is not None:
+            self.line(
+                f"{indent}{output} = {self.name_of(direct, 'f')}({', '.join(inputs)})", node.line, op, inputs
+            )
+            return [output]
         formula = getattr(type(op), "formula", None)
-        direct = formula is not None and type(op).eval is _shared_eval(type(op))
-        function = self.name_of(formula if direct else fitted(op, specs, op.eval), "f")
+        is_formula = formula is not None and type(op).eval is _shared_eval(type(op))
+        function = self.name_of(formula if is_formula else fitted(op, specs, op.eval), "f")
         self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op, inputs)
         if not isinstance(formula, np.ufunc):
             self._scalar(output, node.specs[0], indent)
