@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, explained, named
-from graphad.graph.evaluate import run
+from graphad.graph.evaluate import in_rounds, run
 from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
@@ -78,10 +78,18 @@ class Emitter:
                     self.line(f"{indent}del {', '.join(gone)}", node.line)
         return [known[i] for i in graph.outputs]
 
-    def run(self, graph: Graph, inputs: Sequence[str], indent: str = "") -> list[str]:
-        """A line that runs a graph as a whole; returns the names of its outputs."""
+    def rounds(self, graph: Graph) -> str:
+        """A line before the loop, after which the name that is returned is a function which runs a graph in its rounds."""
+        name = self.fresh("r")
+        self.line(f"{name} = {self.name_of(lambda: in_rounds(graph), 'g')}()")
+        return name
+
+    def run(
+        self, graph: Graph, inputs: Sequence[str], indent: str = "", function: str | None = None
+    ) -> list[str]:
+        """A line that runs a graph as a whole, by a function from `rounds` if there is one; returns the names of its outputs."""
         outputs = [self.fresh() for _ in graph.outputs]
-        function = self.name_of(lambda *values: run(graph, values), "g")
+        function = function or self.name_of(lambda *values: run(graph, values), "g")
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         self.line(f"{indent}{left}{function}({', '.join(inputs)})")
         return outputs

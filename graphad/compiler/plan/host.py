@@ -80,8 +80,23 @@ class HostPlan:
             self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
             aliased.add(value)  # it is returned repeatedly, so it is shared
 
+    @property
+    def nodes(self) -> int:
+        """How many it evaluates in a run."""
+        return len(self._steps)
+
     def run(self, values: Sequence[Any]) -> list[Any]:
-        """The outputs for input values."""
+        """The outputs for input values, which belong to the caller."""
+        known = self._known(values)
+        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+
+    def run_part(self, values: Sequence[Any]) -> list[Any]:
+        """The same for a part of a graph, whose outputs may be views of others, of constants and of the input values."""
+        known = self._known(values)
+        return [known[value] for value, _, _ in self._outputs]
+
+    def _known(self, values: Sequence[Any]) -> list[Any]:
+        """All values that the outputs may be."""
         known = [*values, *self._base]
         asked: tuple[Any, tuple[int, ...], str | None] | None = None
         token = hush()  # native code raises no warnings either
@@ -105,7 +120,7 @@ class HostPlan:
             raise error
         finally:
             unhush(token)
-        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+        return known
 
 
 def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]) -> tuple[Any, ...]:
