@@ -232,6 +232,15 @@ class Op(FindsSizes, metaclass=OpType):
         """The fastest function that computes the same as `eval`."""
         return self.eval
 
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        """The same for operands of these specs, whose sizes are numbers, where knowing them saves more than a look at each
+        operand takes; None where it does not.
+
+        A loop calls it once and the function in each round. The function gives the bits of `eval`, and NumPy scalars for shape
+        (); operands that are not NumPy's it leaves to `eval`.
+        """
+        return None
+
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         """Raises if the inputs do not fit in a way that cannot happen in traced code, so that `infer` need not check it.
 

@@ -5,6 +5,7 @@ Call, cond and loop use `run` for their sub-graphs; the compiler replaces its im
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,22 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
     return [known[i] for i in graph.outputs]
 
 
+class Work(threading.local):
+    """What this thread has computed node by node, in nodes: as many numbers as NumPy computes in the time of a node count as
+    one more (`work_of`)."""
+
+    nodes = 0
+
+
+work = Work()
+_NUMBERS_OF_A_NODE = 1000
+
+
+def work_of(nodes: int, numbers: int) -> int:
+    """The work of so many nodes, which compute so many numbers."""
+    return nodes + numbers // _NUMBERS_OF_A_NODE
+
+
 _runner: Runner = lambda graph, values, place=None: evaluate(graph, values)  # noqa: E731
 
 
@@ -57,6 +74,14 @@ def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
     return _runner(graph, values, place) if place else evaluate(graph, values)
 
 
+def in_rounds(graph: Graph) -> Callable[..., Sequence[Any]]:
+    """A function of values that runs the graph as `run` does, for the rounds of one loop: what is the same in all of them is
+    looked at once."""
+    if _in_rounds is not None and _in_rounds[0] is _runner and _place_of is None:
+        return _in_rounds[1](graph)
+    return lambda *values: run(graph, values)
+
+
 def place_of(values: Sequence[Any]) -> str | None:
     """The device of values that are not on the CPU; "" for several devices, None for the CPU."""
     return None if _place_of is None else _place_of(values)
@@ -66,6 +91,15 @@ def set_place_of(test: Callable[[Sequence[Any]], str | None]) -> None:
     """Have `run` look up the device of values; values on several devices are evaluated op by op, which raises the error."""
     global _place_of
     _place_of = test
+
+
+_in_rounds: tuple[Runner, Callable[[Graph], Callable[..., Sequence[Any]]]] | None = None
+
+
+def set_in_rounds(runner: Runner, function: Callable[[Graph], Callable[..., Sequence[Any]]]) -> None:
+    """Have `in_rounds` take a function while `runner` is in place."""
+    global _in_rounds
+    _in_rounds = runner, function
 
 
 def set_runner(runner: Runner) -> Runner:

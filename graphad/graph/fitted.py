@@ -1,4 +1,6 @@
-"""The `eval` of nodes whose operands may not fit: `infer` compares sizes that only the run knows, as before an eager op."""
+"""The functions that compute nodes one by one: those for operands of known sizes, and `eval` behind a check where operands may
+not fit, in which `infer` compares sizes that only the run knows, as before an eager op.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,20 @@ import numpy as np
 
 from graphad.core.dtypes import from_numpy
 from graphad.core.op import Op, output_specs
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import are_numbers, is_definite
 from graphad.core.spec import TensorSpec
 
 _MOST = 256  # shapes that a node remembers: those of a loop that grows an array come again in the next call
+
+
+def evaluator_of(op: Op, specs: Sequence[TensorSpec]) -> Callable[..., Any] | None:
+    """The op's function for operands of these specs, None where it has none or their sizes are not all numbers."""
+    if type(op).evaluator_of is Op.evaluator_of:
+        return None
+    for spec in specs:
+        if spec.is_handle or spec.dims is None or not are_numbers(spec.dims):
+            return None
+    return op.evaluator_of(*specs)
 
 
 def fitted(op: Op, specs: Sequence[TensorSpec], evaluate: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op, explained, named
-from graphad.graph.evaluate import run
-from graphad.graph.fitted import fitted
+from graphad.graph.evaluate import in_rounds, run
+from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
@@ -67,7 +67,8 @@ class Emitter:
           indent: The prefix of every line.
           free: Delete each value after its last use.
         """
-        known: list[str] = [*inputs, *[self.name_of(array, "k") for array in graph.constants]]
+        constants = [array if np.ndim(array) else array[()] for array in graph.constants]
+        known: list[str] = [*inputs, *[self.name_of(value, "k") for value in constants]]
         last = last_uses(graph, _named(graph)) if free else None
         for position, node in enumerate(graph.nodes):
             known.extend(self._node(graph, node, [known[i] for i in node.inputs], indent))
@@ -77,10 +78,18 @@ class Emitter:
                     self.line(f"{indent}del {', '.join(gone)}", node.line)
         return [known[i] for i in graph.outputs]
 
-    def run(self, graph: Graph, inputs: Sequence[str], indent: str = "") -> list[str]:
-        """A line that runs a graph as a whole; returns the names of its outputs."""
+    def rounds(self, graph: Graph) -> str:
+        """A line before the loop, after which the name that is returned is a function which runs a graph in its rounds."""
+        name = self.fresh("r")
+        self.line(f"{name} = {self.name_of(lambda: in_rounds(graph), 'g')}()")
+        return name
+
+    def run(
+        self, graph: Graph, inputs: Sequence[str], indent: str = "", function: str | None = None
+    ) -> list[str]:
+        """A line that runs a graph as a whole, by a function from `rounds` if there is one; returns the names of its outputs."""
         outputs = [self.fresh() for _ in graph.outputs]
-        function = self.name_of(lambda *values: run(graph, values), "g")
+        function = function or self.name_of(lambda *values: run(graph, values), "g")
         left = f"{', '.join(outputs)}{',' if len(outputs) == 1 else ''} = " if outputs else ""
         self.line(f"{indent}{left}{function}({', '.join(inputs)})")
         return outputs
@@ -103,9 +112,15 @@ class Emitter:
         if infix is not None:
             self.line(f"{indent}{output} = {infix.format(*inputs)}", node.line, op, inputs)
             return [output]
+        direct = evaluator_of(op, specs)
+        if direct is not None:
+            self.line(
+                f"{indent}{output} = {self.name_of(direct, 'f')}({', '.join(inputs)})", node.line, op, inputs
+            )
+            return [output]
         formula = getattr(type(op), "formula", None)
-        direct = formula is not None and type(op).eval is _shared_eval(type(op))
-        function = self.name_of(formula if direct else fitted(op, specs, op.eval), "f")
+        is_formula = formula is not None and type(op).eval is _shared_eval(type(op))
+        function = self.name_of(formula if is_formula else fitted(op, specs, op.eval), "f")
         self.line(f"{indent}{output} = {function}({', '.join(inputs)})", node.line, op, inputs)
         if not isinstance(formula, np.ufunc):
             self._scalar(output, node.specs[0], indent)

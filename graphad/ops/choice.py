@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
     from graphad.devices.array import DeviceArray
 
-_MANY = 1024  # numbers, for which a look at how they lie pays
+FEW = 1024  # numbers; for more of them a look at how they lie pays
 _BOUNDED = 16384  # numbers; fewer are limited by one bound as quickly one by one
 _LIMITED = 4096  # the same for two bounds
 _LARGE = 2048  # elements; fewer are quicker one by one
@@ -194,7 +194,7 @@ def _selected(condition: Any, x: Any, y: Any, whole: Any) -> Any:
 
 def negated(x: Any) -> Any:
     """-x; of one number for all elements, as a tape begins with, again one: NumPy would negate the elements one by one."""
-    if type(x) is np.ndarray and x.size > _MANY and not any(x.strides):
+    if type(x) is np.ndarray and x.size > FEW and not any(x.strides):
         return np.ndarray(x.shape, x.dtype, -x[(slice(0, 1),) * x.ndim], 0, x.strides)
     return -x
 
@@ -204,7 +204,7 @@ _ARRAY = np.ndarray  # looked up for every product of an eager step
 
 def product(x: Any, y: Any) -> Any:
     """x * y; where one is 1 for all elements, as a tape begins with, the other one: a view, which nobody writes over."""
-    if type(y) is _ARRAY and y.size > _MANY:
+    if type(y) is _ARRAY and y.size > FEW:
         if type(x) is _ARRAY:
             if x.shape == y.shape:
                 if are_ones(x, y.dtype):
@@ -213,7 +213,7 @@ def product(x: Any, y: Any) -> Any:
                     return x[...]
         elif isinstance(x, np.generic) and x.dtype == y.dtype and not any(y.strides):
             return _of_one(x * y[(slice(0, 1),) * y.ndim], y)
-    elif type(x) is _ARRAY and x.size > _MANY and isinstance(y, np.generic):
+    elif type(x) is _ARRAY and x.size > FEW and isinstance(y, np.generic):
         if x.dtype == y.dtype and not any(x.strides):
             return _of_one(x[(slice(0, 1),) * x.ndim] * y, x)
     return x * y
@@ -221,7 +221,7 @@ def product(x: Any, y: Any) -> Any:
 
 def quotient(x: Any, y: Any) -> Any:
     """x / y; of one number for all elements, as a tape begins with, and one other again one number: NumPy divides one by one."""
-    if type(x) is _ARRAY and x.size > _MANY and np.size(y) == 1 and np.ndim(y) <= x.ndim:
+    if type(x) is _ARRAY and x.size > FEW and np.size(y) == 1 and np.ndim(y) <= x.ndim:
         if x.dtype == y.dtype and not any(x.strides):
             return _of_one(x[(slice(0, 1),) * x.ndim] / y, x)
     return x / y

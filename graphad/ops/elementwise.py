@@ -8,6 +8,8 @@ recorders, and for eager tensors of one accepted dtype, it is one NumPy call.
 
 from __future__ import annotations
 
+import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -32,7 +34,7 @@ from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import BESIDE, beside
+from graphad.ops.choice import BESIDE, FEW, beside
 from graphad.ops.rules import (
     ANY,
     NUMERIC,
@@ -47,6 +49,18 @@ from graphad.ops.short import of_one, of_two
 Steps = tuple[tuple[str, ...], ...]
 F = TypeVar("F", bound=Callable[..., Any])
 _LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "-{}": operator.neg,
+    "{} + {}": operator.add,
+    "{} - {}": operator.sub,
+    "{} * {}": operator.mul,
+    "{} < {}": operator.lt,
+    "{} <= {}": operator.le,
+    "{} > {}": operator.gt,
+    "{} >= {}": operator.ge,
+}
 
 
 class Elementwise(Op):
@@ -88,6 +102,11 @@ class Elementwise(Op):
     @property
     def evaluator(self) -> Callable[..., Any]:
         return type(self).formula if type(self).eval is Elementwise.eval else self.eval
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        # What formulas ask of large arrays is whether all elements are one number, or how they are broadcast.
+        infix = _OPERATORS.get(self.infix or "")
+        return infix if all(math.prod(x.dims or ()) <= FEW for x in specs) else None
 
     def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Array | None:
         a = x.data

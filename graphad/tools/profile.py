@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from graphad.compiler.plan import rounds
 from graphad.compiler.plan.executable import HOT_CALLS, Executable, Sizes
 from graphad.compiler.plan.host import HostPlan
 from graphad.compiler.plan.native import Bound
@@ -228,6 +229,7 @@ def _install(opened: profile) -> None:
             _replace(Function, "_trace_new", _tracing(Function._trace_new))
             _replace(Executable, "run", _running(Executable.run))
             _replace(HostPlan, "run", _walking(HostPlan.run))
+            _replace(rounds, "ROUNDS", 0)  # each round of a loop is a run, which is seen
             restored = sys.modules.get("serialization.convert.restored")
             if restored is not None:  # if not imported, there are no loaded functions
                 _replace(restored.RestoredFunction, "__call__", _calling(restored.RestoredFunction.__call__))

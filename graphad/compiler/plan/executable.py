@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.plan.exclusive import Guards, InOrder, written
 from graphad.compiler.plan.host import HostPlan
+from graphad.compiler.plan.rounds import in_rounds
 from graphad.core import forks, printed
 from graphad.core.collector import paused
 from graphad.core.dims import evaluate
@@ -25,7 +26,7 @@ from graphad.core.op import IO
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, Handle
-from graphad.graph.evaluate import set_runner
+from graphad.graph.evaluate import set_in_rounds, set_runner, work, work_of
 from graphad.graph.ir import JIT_COMPILE, Graph
 from graphad.graph.walk import sub_graphs
 from graphad.trace.numbered import with_numbers
@@ -36,6 +37,10 @@ if TYPE_CHECKING:  # what only compiling needs is imported when something is com
     from graphad.compiler.plan.tiers import Compilation
 
 HOT_CALLS = 3
+HOT_WORK = (
+    100_000  # nodes computed one by one after which compiling is requested: a few times what planning takes
+)
+LOOPING = 2_000  # nodes of a call, fewer of which NumPy computes before a plan is begun
 LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
 MOST_MISSES = 3  # runs in a row without an answer
@@ -61,7 +66,7 @@ class SizeClass:
         self._source: Graph | None = specialised.graph
         self.literals = specialised.literals
         self.requested: Compilation | None = None
-        self.calls = self.misses = 0
+        self.calls = self.misses = self.work = 0
         # Stacks whose slices differ in shape run on NumPy only.
         self.is_ragged = any(None in row for row in specialised.key)
 
@@ -111,6 +116,7 @@ class Sizes:
         self.native: Any = None
         self.bound: Any = None
         self.elements = _elements(size_class.graph, numbers)
+        self.work = work_of(self.host.nodes, self.elements)
         self._lock = forks.lock()
 
     def make_native(self) -> Any:
@@ -173,12 +179,12 @@ class Executable:
         if jit_compile is None:
             if flags.jit != AUTO:
                 jit_compile = flags.jit == ALWAYS
-        elif self._has_parts and _asked.jit_compile is not jit_compile:
-            before, _asked.jit_compile = _asked.jit_compile, jit_compile
+        elif self._has_parts and _thread.jit_compile is not jit_compile:
+            before, _thread.jit_compile = _thread.jit_compile, jit_compile
             try:
                 return self.run(values, jit_compile, guards)
             finally:
-                _asked.jit_compile = before
+                _thread.jit_compile = before
         if flags.relaxed_arithmetic is not self._relaxed:
             self._follow()
         last = None if jit_compile is False else self._last
@@ -230,9 +236,13 @@ class Executable:
                 native = sizes.make_native()
                 self._forget_large(sizes)
             elif compilation is None or compilation.state is None:
-                cls.calls += 1
+                cls.calls += not _thread.is_inside
                 if cls.calls >= HOT_CALLS or sizes.elements >= LARGE_ELEMENTS:
                     cls.compilation.ask(sizes.numbers)
+                elif cls.calls == 2 and self._pays_to_plan(cls):
+                    cls.compilation.ask(sizes.numbers)
+                    if cls.compilation.wait_for_plan():
+                        native = sizes.make_native()
         if native is not None:
             outputs = native(values)
             if outputs is None:
@@ -249,7 +259,49 @@ class Executable:
             if cls.compilation.assumes:
                 self._missed(cls)
             return outputs
-        return sizes.host.run(values)
+        return self._on_host(sizes, values, jit_compile)
+
+    def _pays_to_plan(self, cls: SizeClass) -> bool:
+        """Whether a plan is made sooner than NumPy would end the second call, by the work of the first, and then runs at once."""
+        if not self._has_parts or _thread.is_inside or cls.work < LOOPING:
+            return False
+        from graphad.compiler.plan.known import is_marked, is_worth_a_plan
+
+        return is_worth_a_plan(cls.graph, cls.work) and is_marked(cls.graph, self.options, self.place)
+
+    def _on_host(self, sizes: Sizes, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
+        """The outputs by NumPy. Where that was much work, compiling is requested."""
+        before = work.nodes
+        if self._has_parts and not _thread.is_inside:
+            _thread.is_inside = True
+            try:
+                outputs = sizes.host.run(values)
+            finally:
+                _thread.is_inside = False
+        else:
+            outputs = sizes.host.run(values)
+        work.nodes += sizes.work
+        if jit_compile is None:
+            self._worked(sizes, work.nodes - before)
+        return outputs
+
+    def _worked(self, sizes: Sizes, nodes: int) -> None:
+        """Note work; after much of it compiling is requested."""
+        cls = sizes.size_class
+        cls.work += nodes
+        if cls.work >= HOT_WORK and (cls.requested is None or cls.requested.state is None):
+            cls.compilation.ask(sizes.numbers)
+
+    def on_host(self, values: Sequence[Any], jit_compile: bool | None) -> Sizes | None:
+        """What runs such values by NumPy, if a call would run them so now without variables to guard and texts to note."""
+        if self._guards is not None or self._may_be_ragged or self.graph.effects & IO or jit_compile:
+            return None
+        if jit_compile is None and flags.jit == ALWAYS:
+            return None
+        sizes = self.sizes_of(values)
+        requested = sizes.size_class.requested
+        is_native = sizes.native is not None or (requested is not None and requested.is_ready)
+        return None if (is_native and jit_compile is None) else sizes
 
     def _missed(self, cls: SizeClass) -> None:
         """Note a run without an answer; after some in a row its plan gets more room for sizes, and at last assumes none."""
@@ -266,7 +318,7 @@ class Executable:
 
     def _is_part(self) -> bool:
         """Whether the user asked for another function, of which this graph is a loop's body or a branch."""
-        return _asked.jit_compile is not None and not self._has_parts
+        return _thread.jit_compile is not None and not self._has_parts
 
     def _exhausted(self, values: Sequence[Any], error: MemoryError) -> GraphadError:
         """The error with graphad's message: a plan allocates memory for many ops at once, and the message names the largest
@@ -409,13 +461,15 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
     return True
 
 
-class _Asked(threading.local):
-    """What the user has asked for, with `jit_compile`, of the function whose parts this thread runs."""
+class _Thread(threading.local):
+    """What the user has asked for, with `jit_compile`, of the function whose parts this thread runs, and whether it runs parts
+    by NumPy."""
 
     jit_compile: bool | None = None
+    is_inside = False
 
 
-_asked = _Asked()
+_thread = _Thread()
 _make_lock = forks.rlock()
 
 
@@ -438,8 +492,17 @@ def run(graph: Graph, values: Sequence[Any], place: str = CPU) -> list[Any]:
 
     The body of a loop or a branch that the call runs step by step is run as the user has asked for the whole.
     """
-    own = graph.derived.get(JIT_COMPILE)
-    return executable_of(graph, place).run(values, _asked.jit_compile if own is None else own)
+    return executable_of(graph, place).run(values, _asked_of(graph))
+
+
+def _asked_of(graph: Graph) -> bool | None:
+    own: bool | None = graph.derived.get(JIT_COMPILE)
+    return _thread.jit_compile if own is None else own
+
+
+def _in_rounds(graph: Graph) -> Callable[..., Sequence[Any]]:
+    return in_rounds(executable_of(graph), _asked_of(graph))
 
 
 set_runner(run)
+set_in_rounds(run, _in_rounds)

@@ -11,7 +11,7 @@ from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated, explained
-from graphad.graph.fitted import fitted
+from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
@@ -71,14 +71,32 @@ class HostPlan:
                     self._base[node.start - len(graph.inputs)] = value
                     aliased.add(node.start)
                     continue
-            self._steps.append(_step(node, op, [graph.specs[i] for i in node.inputs], gone))
+            specs = [graph.specs[i] for i in node.inputs]
+            if numbers:
+                specs = [with_numbers(spec, numbers) for spec in specs]
+            self._steps.append(_step(node, op, specs, gone))
         self._outputs = []
         for value in graph.outputs:
             self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
             aliased.add(value)  # it is returned repeatedly, so it is shared
 
+    @property
+    def nodes(self) -> int:
+        """How many it evaluates in a run."""
+        return len(self._steps)
+
     def run(self, values: Sequence[Any]) -> list[Any]:
-        """The outputs for input values."""
+        """The outputs for input values, which belong to the caller."""
+        known = self._known(values)
+        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+
+    def run_part(self, values: Sequence[Any]) -> list[Any]:
+        """The same for a part of a graph, whose outputs may be views of others, of constants and of the input values."""
+        known = self._known(values)
+        return [known[value] for value, _, _ in self._outputs]
+
+    def _known(self, values: Sequence[Any]) -> list[Any]:
+        """All values that the outputs may be."""
         known = [*values, *self._base]
         asked: tuple[Any, tuple[int, ...], str | None] | None = None
         token = hush()  # native code raises no warnings either
@@ -102,17 +120,20 @@ class HostPlan:
             raise error
         finally:
             unhush(token)
-        return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
+        return known
 
 
 def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]) -> tuple[Any, ...]:
     """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
-    f = fitted(op, specs, op.evaluator)
+    direct = evaluator_of(op, specs)
+    f = direct or fitted(op, specs, op.evaluator)
     if op.multiple:
         f = fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
-    if not node.specs[0].dims and not isinstance(f, np.ufunc):  # ufuncs return scalars for scalars
+    if (
+        direct is None and not node.specs[0].dims and not isinstance(f, np.ufunc)
+    ):  # ufuncs return scalars for scalars
         f = _valued(f)
     if len(node.inputs) == 2:
         return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked

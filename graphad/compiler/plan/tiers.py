@@ -36,6 +36,7 @@ SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thr
 
 
 _TOLD = 3  # steps whose reasons are in the log
+_MOST_FOR_A_PLAN = 1.0  # seconds that a call waits for one: the thread may have others to make first
 MORE_ROOM = 32  # times as much, after some runs without an answer
 MOST_ROOM = 1 << 20
 WAITING, READY, FAILED = "waiting", "ready", "failed"
@@ -87,6 +88,7 @@ class Compilation:
         self._awaited = False
         self._missing: set[Kernel | Stages | None] = set()
         self._started = 0.0
+        self._is_planned: threading.Event | None = None  # set once the background has a plan, or has failed
 
     @property
     def backend(self) -> Backend:
@@ -110,8 +112,17 @@ class Compilation:
                 return
             self.state = WAITING
             self._started = time.perf_counter()
+            self._is_planned = threading.Event()
             _waiting.add(self)
         _background(lambda: self._guarded(lambda: self._prepare(numbers)))
+
+    def wait_for_plan(self) -> bool:
+        """Wait until the background has planned what was asked for. Returns: whether the plan can run natively, since all its
+        kernels were in the cache."""
+        planned = self._is_planned
+        if planned is not None and not planned.wait(_MOST_FOR_A_PLAN):
+            return False
+        return self.is_ready
 
     def wait(self, is_part: bool = False) -> bool:
         """Compile the kernels now; `is_part` says that the user asked for a function of which this graph is a part.
@@ -283,6 +294,9 @@ class Compilation:
             self.fail(f"{type(error).__name__}: {error}")
             if door.VERIFY and not isinstance(error, GraphadError):
                 raise
+        finally:
+            if self._is_planned is not None:
+                self._is_planned.set()
 
     def _prepare(self, numbers: Mapping[str, int]) -> None:
         from graphad.compiler.plan.native import bind
@@ -325,6 +339,10 @@ class Compilation:
             if self.state != FAILED:
                 self.seconds = time.perf_counter() - self._started
                 self.state = READY
+        if self.is_ready:
+            from graphad.compiler.plan.known import mark
+
+            mark(self.graph, self.options, self.device)
 
     def bind(self, numbers: Mapping[str, int]) -> Bound | None:
         """The plan bound to numbers, None if that is not possible."""

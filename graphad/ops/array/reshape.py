@@ -5,7 +5,7 @@ A shape is an attribute; sizes that are unknown while tracing refer to inputs (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Axes, Given
 from graphad.core.shapes import (
+    are_numbers,
     format_dims,
     is_definite,
     normalize_axes,
@@ -77,6 +78,22 @@ class Reshape(Op):
         if type(x) is not np.ndarray and np.shape(x) == want:
             return x  # a ragged stack keeps its slices
         return np.reshape(x, want)
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        dims = specs[0].dims or ()
+        want = self.result(dims)
+        if not are_numbers(want) or product(dims) != product(want):
+            return None
+        evaluate = self.eval
+        first = (0,) * len(dims)
+
+        def to_array(x: Array) -> Any:
+            return x.reshape(want) if type(x) is np.ndarray else evaluate(x)
+
+        def to_scalar(x: Array) -> Any:
+            return x[first] if type(x) is np.ndarray else evaluate(x)
+
+        return to_array if want else to_scalar if first else None
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
-from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
+from graphad.core.shapes import Dims, are_compatible, are_numbers, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.adding import add_part
@@ -175,6 +176,11 @@ class Slice(Op):
             raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
         return y
 
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        if not _is_inside(self.starts, self.strides, self.sizes, specs[0].dims):
+            return None
+        return operator.itemgetter(steps_key(self.starts, self.strides, self.sizes))
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(SliceGrad(self.starts, self.strides, ranked(ctx.shape(0))), g),)
 
@@ -202,13 +208,25 @@ def _require_inside(
     """Raise unless a block whose sizes are numbers lies inside of `dims`: kernels trust it."""
     if dims is None or sizes is None:
         return
+    if not _may_be_inside(starts, strides, sizes, dims):
+        raise _outside(op, starts, strides, sizes, dims)
+
+
+def _may_be_inside(
+    starts: Sequence[Any], strides: Sequence[int], sizes: Sequence[Any], dims: Sequence[Any]
+) -> bool:
+    """Whether such a block lies inside as far as the sizes are numbers."""
     fits = len(starts) == len(strides) == len(sizes) == len(dims)
     for start, stride, size, whole in zip(starts, strides, sizes, dims, strict=False):
         if type(start) is type(stride) is type(size) is type(whole) is int and size:
             last = start + stride * (size - 1)
             fits = fits and stride != 0 and 0 <= start < whole and 0 <= last < whole
-    if not fits:
-        raise _outside(op, starts, strides, sizes, dims)
+    return fits
+
+
+def _is_inside(starts: Any, strides: Any, sizes: Any, dims: Any) -> bool:
+    """Whether all of these are numbers, and the block lies inside."""
+    return are_numbers((*starts, *sizes, *dims)) and _may_be_inside(starts, strides, sizes, dims)
 
 
 def _outside(
@@ -254,6 +272,21 @@ class SliceGrad(Op):
             raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
         part[...] = x
         return out
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), shape, evaluate = specs, self.shape, self.eval
+        if not _is_inside(self.starts, self.strides, x.dims, shape):
+            return None
+        key, dtype = steps_key(self.starts, self.strides, x.dims or ()), x.dtype.numpy
+
+        def put(x: Array) -> Any:
+            if type(x) is not np.ndarray:
+                return evaluate(x)
+            out = np.zeros(shape, dtype)
+            out[key] = x
+            return out
+
+        return put if shape else None
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Slice(self.starts, self.strides, ranked(ctx.shape(0))), g),)

@@ -18,14 +18,15 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size
+from graphad.core.dims import Dim, Size, product
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Count, Limit
-from graphad.core.shapes import format_dims, is_definite
+from graphad.core.shapes import are_numbers, format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.compose import inputs_behind, with_inputs
+from graphad.graph.evaluate import work, work_of
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import Emitter
 from graphad.graph.walk import with_outputs
@@ -190,7 +191,7 @@ class Loop(Structured):
         functions = _functions
         found = functions.get(self)
         if found is None:
-            found = functions[self] = _function_of(self, functions is _in_steps or _pays_apart(self.body))
+            found = functions[self] = _function_of(self, functions is _in_steps)
         return found(max(int(limit), 0), *values)  # type: ignore[no-any-return]
 
     def _body_for(
@@ -412,9 +413,24 @@ def _pays_apart(body: Graph) -> bool:
     return len(body.nodes) >= _NODES_APART or any(node.op.repeats for node in body.nodes)
 
 
+def _work_of(graph: Graph) -> int:
+    """What a round of a graph is, in nodes."""
+    sizes = [spec.dims for node in graph.nodes for spec in node.specs if not spec.is_handle]
+    numbers = sum([product(dims) for dims in sizes if dims is not None and are_numbers(dims)])
+    return work_of(len(graph.nodes), numbers)
+
+
 def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     emitter = Emitter()
-    printed = emitter.run if in_steps else emitter.graph
+    each = 0  # the work of a round in line
+
+    def printed(graph: Graph, inputs: Sequence[str], function: str | None) -> list[str]:
+        nonlocal each
+        if in_steps or function is not None:
+            return emitter.run(graph, inputs, "    ", function)
+        each += _work_of(graph)
+        return emitter.graph(graph, inputs, "    ")
+
     operands, names = loop.operands, [emitter.fresh("c") for _ in loop.body.inputs]
     carry, invariants, xs = operands.carries(names), operands.invariants(names), operands.xs(names)
     specs = loop.results.ys(loop.body.output_specs)
@@ -440,9 +456,13 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     length = f"len({xs[0]})" if xs else "limit"
     for stack in stacks:
         line(f"{stack} = None" if with_length else f"{stack} = []")
+    of_test, of_body = [
+        emitter.rounds(graph) if graph is not None and not in_steps and _pays_apart(graph) else None
+        for graph in (loop.test, loop.body)
+    ]
     line("while t < limit:")
     if loop.test is not None:
-        (test,) = printed(loop.test, [*carry, *invariants], "    ")
+        (test,) = printed(loop.test, [*carry, *invariants], of_test)
         if loop.test.output_specs[0].dims is None:
             emitter.names["require_answer"] = require_answer
             line(f"    require_answer({test}.shape)")
@@ -454,7 +474,7 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
     for x in xs:
         slices.append(emitter.fresh("x"))
         line(f"    {slices[-1]} = {x}[i]")
-    results = printed(loop.body, [*carry, *invariants, *slices], "    ")
+    results = printed(loop.body, [*carry, *invariants, *slices], of_body)
     uniform = loop.n_ys if loop.uniform < 0 else loop.uniform
     for k, (stack, y) in enumerate(zip(stacks, loop.results.ys(results), strict=True)):
         if with_length:
@@ -467,6 +487,9 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
         comma = "," if len(carry) == 1 else ""
         line(f"    {', '.join(carry)}{comma} = {', '.join(loop.results.carries(results))}{comma}")
     line("    t += 1")
+    if each:
+        emitter.names["work"] = work
+        line(f"work.nodes += {each} * t")
     closed = [
         f"closed_stack({stack}, {length if with_length else 't'}, {name}, {k >= uniform})"
         for k, (stack, name) in enumerate(zip(stacks, names, strict=True))

@@ -122,6 +122,8 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
         found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:
         return found  # type: ignore[no-any-return]
+    if a.ndim == b.ndim == 2 and 0 < n * b.size <= _ONE_BY_ONE:
+        return _put_in_one_by_one(form, a, b)
     columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
     columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
     if not columns[range(n), range(n)].all():
@@ -134,6 +136,26 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
             rest = slice(k + 1, None) if is_lower else slice(None, k)
             x[rest] -= columns[rest, k, ..., None] * x[k]
     return np.ascontiguousarray(np.moveaxis(x, 0, -2)).astype(b.dtype, copy=False)
+
+
+_ONE_BY_ONE = 64  # products, which take Python as long as NumPy takes to begin with the first row
+
+
+def _put_in_one_by_one(form: kernels.forms.Library, a: Array, b: Array) -> Array:
+    """The same steps of numbers of Python, which are floats of 8 bytes too."""
+    rows: list[list[float]] = (a.T if form.adjoint else a).astype(np.float64).tolist()
+    x: list[list[float]] = b.astype(np.float64).tolist()
+    n = len(rows)
+    if not all(rows[k][k] for k in range(n)):
+        raise MatrixError(SINGULAR)
+    is_lower = form.part == "lower"
+    for k in range(n) if is_lower else reversed(range(n)):
+        divisor = rows[k][k]
+        x[k] = solved = [number / divisor for number in x[k]]
+        for i in range(k + 1, n) if is_lower else range(k):
+            factor = rows[i][k]
+            x[i] = [number - factor * known for number, known in zip(x[i], solved, strict=True)]
+    return np.array(x, np.float64).astype(b.dtype, copy=False)
 
 
 @functools.lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,22 @@ class MatMul(Op):
 
     def eval(self, a: Array, b: Array) -> Array:
         return _product(a, b, self.transpose_a, self.transpose_b)  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        a_dims, b_dims = specs[0].dims or (), specs[1].dims or ()
+        if not len(a_dims) == len(b_dims) == 2 or specs[0].dtype.numpy.char not in "fd":
+            return None
+        work = max(product(a_dims) * max(b_dims), product(b_dims) * max(a_dims))
+        if not 0 < work < SMALL:
+            return None
+        evaluate, turn_a, turn_b = self.eval, self.transpose_a, self.transpose_b
+
+        def small(a: Array, b: Array) -> Any:
+            if type(a) is type(b) is np.ndarray:
+                return (a.T if turn_a else a).dot(b.T if turn_b else b)
+            return evaluate(a, b)
+
+        return small
 
     def quick(self, x: Tensor, y: Tensor) -> Array | None:
         a, b = x.data, y.data

@@ -41,6 +41,8 @@ from graphad.ops.accumulate import (
     ADDED,
     ALL_TRUE,
     ANY_TRUE,
+    MANY,
+    PLAIN_SUM,
     as_dtype_of,
     by_columns,
     combined,
@@ -213,6 +215,13 @@ class ReduceSum(Reduction):
 
     def eval(self, x: Array) -> Array:
         return summed(x, self.axes, self.keepdims)
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), axes, keepdims = specs, self.axes, self.keepdims
+        dtype = x.dtype.numpy
+        if not x.dims or product(x.dims) >= MANY or wide(dtype) is not dtype or dtype.kind not in "fc":
+            return None
+        return lambda x: PLAIN_SUM(x, axes, dtype, None, keepdims)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (self.spread(ctx, g),)

@@ -66,6 +66,22 @@ class Select(Op):
     def eval(self, condition: Array, x: Array, y: Array) -> Array:
         return chosen(condition, x, y)
 
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        condition, x, y = specs
+        evaluate = self.eval
+        if condition.dims or x.dims != y.dims:
+            return None
+
+        def number(condition: Any, x: Any, y: Any) -> Any:
+            return x if condition else y
+
+        def array(condition: Any, x: Any, y: Any) -> Any:
+            if type(x) is type(y) is np.ndarray:
+                return (x if condition else y).copy()
+            return evaluate(condition, x, y)
+
+        return array if x.dims else number
+
     def quick(self, condition: Tensor, x: Tensor, y: Tensor) -> Array | None:
         which, a, b = condition.data, x.data, y.data
         return chosen(which, a, b) if which.dtype.kind == "b" and a.dtype is b.dtype else None

@@ -1,0 +1,41 @@
+"""The rounds of a loop that Python walks: a graph that runs again and again with other values of mostly the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from graphad.graph.evaluate import work
+
+if TYPE_CHECKING:
+    from graphad.compiler.plan.executable import Executable, Sizes
+
+ROUNDS = 16  # that NumPy computes without a look whether native code has come
+
+
+def in_rounds(executable: Executable, jit_compile: bool | None) -> Callable[..., Sequence[Any]]:
+    """A function of values that runs them as `executable.run` does.
+
+    What a call finds out of its operands and settings it finds out in the first round, then every few rounds, and where shapes
+    differ. So a loop goes on in native code soon after that has come, and what a round costs is what its nodes cost.
+    """
+    sizes: Sizes | None = None
+    shapes: tuple[Any, ...] = ()
+    left = 0
+
+    def run(*values: Any) -> Sequence[Any]:
+        nonlocal sizes, shapes, left
+        if left and shapes == tuple([x.shape for x in values]):
+            left -= 1
+            before = work.nodes
+            outputs: Sequence[Any] = sizes.host.run_part(values)  # type: ignore[union-attr]
+            work.nodes += sizes.work  # type: ignore[union-attr]
+            sizes.size_class.work += work.nodes - before  # type: ignore[union-attr]
+            return outputs
+        outputs = executable.run(values, jit_compile)
+        sizes = executable.on_host(values, jit_compile)
+        if sizes is not None:
+            shapes, left = tuple([x.shape for x in values]), ROUNDS
+        return outputs
+
+    return run
