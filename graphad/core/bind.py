@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from graphad.core.errors import GraphadError, InternalError
+from graphad.core.errors import GraphadError, InternalError, RuleError
 from graphad.core.flags import switch_of_environment
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 
 VERIFY = switch_of_environment("GRAPHAD_VERIFY")
+
+
+def is_mistake(error: Exception) -> bool:
+    """Whether an error for which there is a way round is raised nevertheless: what a mistake in a rule raises, where tests look
+    for such."""
+    return VERIFY and isinstance(error, RuleError)
+
+
 # Calls that `infer` has accepted: (op, shapes and dtypes of the inputs).
 _checked = Memo("checked", 8192)
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NoReturn, dataclass_transform
 from weakref import WeakValueDictionary
 
 from graphad.core.composites import flatten_records, made_of
-from graphad.core.errors import ArgumentTypeError, FrozenFieldError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, FrozenFieldError, GraphadError, InvalidArgumentError
 from graphad.core.nest import Form, Record
 from graphad.core.shapes import TensorShape
 from graphad.core.spec import TensorSpec, TypeSpec, common_supertype
@@ -479,7 +479,7 @@ def with_fields(kind: Any, fields: dict[str, Any]) -> Any:
         if isinstance(value, Tensor | ExtensionType | bool | int | float | str | bytes | None):
             try:
                 value = field.convert(value, name)
-            except (TypeError, ValueError):
+            except GraphadError:  # in a file
                 return None
         values.append(value)
     return _rebuilt(kind, tuple(declared), values)

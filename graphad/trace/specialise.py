@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from graphad.core.bind import is_mistake
 from graphad.core.dims import Choices, UndecidedSize, choosing
 from graphad.core.errors import GraphadError
 from graphad.core.op import Op
@@ -68,8 +69,8 @@ def specialise_call(
                 return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph), choices)
         except UndecidedSize as undecided:
             pins |= {min(undecided.symbols & numbers.keys())}
-        except GraphadError:
-            if not numbers:
+        except GraphadError as error:
+            if not numbers or is_mistake(error):
                 raise
             # Where symbols fail, numbers may succeed; if they fail too, the message has the actual numbers.
             pins |= numbers.keys()

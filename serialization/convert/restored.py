@@ -472,7 +472,7 @@ class SignatureFunction:
         given = dict(zip(self.input_names, args, strict=False)) | kwargs
         few = len(self.input_names) == 1  # with several keywords a positional argument would be ambiguous
         if len(args) > few or set(given) != set(self.input_names):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"signature: it takes the keywords {', '.join(self.input_names) or '(none)'}; got {', '.join(given) or 'none'}"
                 + (" by position." if args else ".")
             )
@@ -501,7 +501,9 @@ def _fitted(name: str, value: object, spec: TensorSpec) -> Any:
             and spec.is_compatible_with(value.spec)
         )
         if not fits:
-            raise TypeError(f"signature: {name!r} must be a variable like {spec}; got {_described(value)}.")
+            raise ArgumentTypeError(
+                f"signature: {name!r} must be a variable like {spec}; got {_described(value)}."
+            )
         return value
     known = isinstance(value, Tensor) or hasattr(value, "__graphad_tensor__")
     tensor = lift(value) if known else lift(value, spec.dtype)

@@ -30,9 +30,16 @@ def execute(parsed: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         sys.stderr.close()
         return 0
-    except (LoadError, _UsageError, OSError, ValueError, TypeError, LookupError) as error:
+    except _told() as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
+
+
+def _told() -> tuple[type[Exception], ...]:
+    """What a command line or a file may be the cause of; anything else is a mistake of ours, of which the traceback is shown."""
+    from graphad.core.errors import GraphadError
+
+    return LoadError, _UsageError, OSError, GraphadError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -150,11 +157,14 @@ def _diff(parsed: argparse.Namespace) -> int:
 
 def _array(text: str) -> Any:
     """An array from a file, or nested lists from JSON, which take the dtype that the signature wants."""
-    if text.endswith(".npy"):
-        return np.load(text, allow_pickle=False)
-    if text.endswith(".json"):
-        with open(text, encoding="utf-8") as file:
-            return json.load(file)
+    try:
+        if text.endswith(".npy"):
+            return np.load(text, allow_pickle=False)
+        if text.endswith(".json"):
+            with open(text, encoding="utf-8") as file:
+                return json.load(file)
+    except (ValueError, EOFError) as cause:
+        raise _UsageError(f"run: {text!r} does not hold what its name says: {cause}") from cause
     try:
         return json.loads(text)
     except ValueError as cause:

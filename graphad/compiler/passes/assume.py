@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphad.compiler.passes import dead
-from graphad.core.bind import bind
+from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, UndecidedSize, at_most, is_run_time, run_time_symbols
 from graphad.core.dtypes import int32, int64
@@ -73,7 +73,9 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
             _Assuming, made, rooms if measures else None, bool(graph.effects & IO), room
         )
         found = specialise(graph, graph.inputs, making=making)
-    except (GraphadError, UndecidedSize):
+    except (GraphadError, UndecidedSize) as error:
+        if is_mistake(error):
+            raise
         return None  # sizes that do not fit the others are not the actual ones
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
@@ -171,8 +173,9 @@ class _Assuming(Specialiser):
             own = rooms.keys() - before
             if not any(own & run_time_symbols(found.specs[value].dims or ()) for value in found.outputs):
                 return found
-        except (GraphadError, UndecidedSize):
-            pass
+        except (GraphadError, UndecidedSize) as error:
+            if is_mistake(error):
+                raise
         # What leaves it has the size of one round or branch: there it stays unknown.
         making = self.making
         self._shared, self._rooms, self.making = {}, None, _without_measures(making)

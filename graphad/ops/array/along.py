@@ -114,6 +114,7 @@ class TakeAlongGrad(Op):
     """The transpose of take_along_axis: g added into zeros of `shape`, at the places it was taken from."""
 
     name = "take_along_axis_grad"
+    takes_symbols = False
     keeps = ((1,), False)
     axis: Axis
     shape: Given[tuple[Size, ...]]

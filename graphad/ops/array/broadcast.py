@@ -23,7 +23,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Size, is_one
+from graphad.core.dims import Dim, Size, is_one
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
@@ -169,7 +169,10 @@ class SumTo(Op):
 
     def eval(self, x: Array) -> Array:
         want = self.shape
-        return summed(x, summed_axes(x.shape, want)).reshape(want)
+        y: Any = summed(x, summed_axes(x.shape, want))
+        if type(y) is not Dim:  # a symbol, where x holds sizes
+            y = y.reshape(want)
+        return y  # type: ignore[no-any-return]
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data

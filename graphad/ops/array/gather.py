@@ -194,6 +194,7 @@ class GatherGrad(Op):
     """The transpose of gather: g added into zeros of `shape`, at the places it was taken from."""
 
     name = "gather_grad"
+    takes_symbols = False
     keeps = ((1,), False)
     axis: Axis
     batch_dims: Count

@@ -348,7 +348,7 @@ class GetItemGrad(Keyed):
         require_sizes("getitem_grad", self.shape)
         out, key = arrays.zeros(self.shape, g.dtype, g), python_key(self.key)
         try:
-            part = out[key].shape
+            part = np.shape(out[key])
         except IndexError as cause:
             raise InvalidArgumentError(
                 f"getitem_grad: {self.key} is out of bounds for shape {self.shape}: {cause}."

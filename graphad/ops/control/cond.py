@@ -22,7 +22,7 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind
+from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import is_one
 from graphad.core.dtypes import bool_
@@ -241,8 +241,8 @@ class Cond(Structured):
         ctx.require_fit(graph, given)
         try:
             return ctx.specialised(graph, given)
-        except InvalidArgumentError:
-            if self.depth:
+        except InvalidArgumentError as error:
+            if self.depth or is_mistake(error):
                 raise
             return graph
 
@@ -337,8 +337,8 @@ class Cond(Structured):
         try:
             then_graph, then_mask = ctx.batched_graph(self.then_graph, stacked, operands=known)
             else_graph, else_mask = ctx.batched_graph(self.else_graph, stacked, operands=known)
-        except InvalidArgumentError:
-            if rows or any(kind != BOTH for kind in self.kinds):
+        except InvalidArgumentError as error:
+            if rows or is_mistake(error) or any(kind != BOTH for kind in self.kinds):
                 raise
             # What fits the branch that is taken may not fit the other one: wait for the predicate.
             return ctx.waiting(self, predicate, *operands)

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
+from graphad.core.bind import is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import Dim, Size, product
 from graphad.core.errors import GraphadError, InvalidArgumentError
@@ -213,9 +214,11 @@ class Loop(Structured):
         specs = [x.spec for x in operands.carries(values)]
         try:
             body, specs = self._body_for(ctx, specs, [*invariants, *slices])
-        except GraphadError:
+        except GraphadError as error:
             # Without a step, the sizes of slices are 0 where no step was there to tell them, which need not fit the others.
-            if not any(x.dims is not None and x.dims[:1] == (0,) for x in operands.xs(values)):
+            if is_mistake(error) or not any(
+                x.dims is not None and x.dims[:1] == (0,) for x in operands.xs(values)
+            ):
                 raise
             return ctx.node(self, (limit, *values))
         test = None if self.test is None else ctx.specialised(self.test, [*specs, *invariants])

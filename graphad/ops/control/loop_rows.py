@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import BatchContext
-from graphad.core.bind import bind
+from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import GraphadError, UnansweredError
@@ -47,9 +47,9 @@ def batch_loop(loop: Any, ctx: BatchContext, limit: Ranked, values: Sequence[Any
     """The outputs of a loop with stacked inputs; outputs that are the same in every row are marked."""
     try:
         return _batched(loop, ctx, limit, values)
-    except GraphadError:
+    except GraphadError as error:
         # As in `Loop.fold`: without a step, the sizes of slices need not fit the others.
-        if not any((ctx.row_spec(i).dims or ())[:1] == (0,) for i in loop.inputs.xs):
+        if is_mistake(error) or not any((ctx.row_spec(i).dims or ())[:1] == (0,) for i in loop.inputs.xs):
             raise
     return _without_steps(loop, ctx, values)
 

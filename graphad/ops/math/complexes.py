@@ -110,6 +110,7 @@ Conj = elementwise(
     "conj",
     np.conj,
     vjp=_conj_vjp,
+    takes_symbols=False,
     kinds=NUMERIC,
     keeps=(False, False),
     doc="Real part minus i times imaginary part.",

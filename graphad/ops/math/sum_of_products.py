@@ -73,6 +73,7 @@ class SumOfProducts(Reduction):
     """The sum of x * y over `axes`; 0 for none. x and y have one shape; products are added in no promised order."""
 
     name, combine = "sum_of_products", "add"
+    takes_symbols = False
     keeps, keeps_alone = (True, False), OF_THE_OTHER
     axes: Axes | None = None
     keepdims: bool = False

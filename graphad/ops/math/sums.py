@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 import graphad.kernels as kernels
 from graphad.core.annotations import (
@@ -17,6 +20,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import Dim
 from graphad.core.dtypes import DType, float32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import Op, define
@@ -54,13 +58,15 @@ class AddN(Op):
         return TensorSpec.of(dims, dtype)
 
     def eval(self, *xs: Array) -> Array:
-        total = widened(xs[0])
+        total: Any = widened(xs[0])
         total = total + xs[1] if len(xs) > 1 else total
         for x in xs[2:]:
-            if total.dtype == x.dtype:
+            if type(total) is np.ndarray and total.dtype == x.dtype:
                 total += x  # a value of its own by now
             else:
                 total = total + x  # symbols in the place of numbers
+        if type(total) is Dim:
+            return total  # type: ignore[return-value]
         return as_dtype_of(total, xs[0])
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -266,6 +266,23 @@ def test_run_reads_no_pickles(path, capsys, tmp_path):
     assert status == 1 and "allow_pickle=False" in err
 
 
+@pytest.mark.parametrize(("name", "content"), [("x.npy", b""), ("x.npy", b"no array"), ("x.json", b"[1, ")])
+def test_run_tells_which_file_it_cannot_read(path, capsys, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    status, out, err = printed(capsys, "run", path, "--input", f"x={tmp_path / name}")
+    assert (status, out) == (1, "") and f"{name}' does not hold what its name says" in err
+
+
+@pytest.mark.parametrize("mistake", [TypeError, KeyError, IndexError, ValueError])
+def test_a_mistake_in_a_command_is_no_wrong_command_line(path, capsys, monkeypatch, mistake):
+    def fails(*_: object) -> None:
+        raise mistake("planted")
+
+    monkeypatch.setattr("serialization.inspect.text.lines_of", fails)
+    with pytest.raises(mistake, match="planted"):
+        printed(capsys, "show", path)
+
+
 def test_a_wrong_command_line_exits_with_two(capsys):
     for arguments in ([], ["unknown"], ["show"], ["run"]):
         with pytest.raises(SystemExit) as caught:
