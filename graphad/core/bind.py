@@ -18,7 +18,8 @@ from graphad.core.flags import switch_of_environment
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, TupleOp, explained, in_tuple, output_specs
+from graphad.core.op import IO, WRITES, Op, TupleOp, in_tuple, output_specs
+from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import of_call

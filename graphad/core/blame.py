@@ -17,8 +17,8 @@ import numpy as np
 from graphad.core.device import TWO_DEVICES, common_device, device
 from graphad.core.errors import GraphadError, ResourceExhaustedError, RuleError
 from graphad.core.frames import is_passed
-from graphad.core.op import RAW_ERRORS, TOO_LARGE
 from graphad.core.refusal import refuse
+from graphad.core.rule_errors import RAW_ERRORS, TOO_LARGE
 from graphad.core.schema import split
 from graphad.core.tensor import Tensor
 from graphad.core.tracebacks import of_call

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from graphad.core.dtypes import as_dtype
 from graphad.core.errors import (
-    GraphadError,
     InternalError,
     InvalidArgumentError,
     MissingGradientError,
     MissingRuleError,
-    ResourceExhaustedError,
-    RuleError,
+    mark_foreign,
 )
 from graphad.core.inputs import checking
 from graphad.core.interning import OpType as OpType
@@ -27,7 +24,7 @@ from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
 from graphad.core.run_sizes import FindsSizes
-from graphad.core.shapes import MOST_AXES, require_possible
+from graphad.core.shapes import require_possible
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -287,7 +284,7 @@ class Op(FindsSizes, metaclass=OpType):
             # one.
             x_bars = rule(ctx.on(self, ctx.outputs), *bars)
         except Exception as error:  # raised again, marked as the user's
-            _leave(error)
+            mark_foreign(error)
             raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
         if len(x_bars) != len(ctx.inputs):
@@ -520,83 +517,3 @@ def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[
     if count is not None and len(out) != count:
         raise InternalError(f"{op.name}: it gave {len(out)} outputs where its graph says {count}.")
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
-
-
-# What NumPy and Python raise if an op does not accept its operands; other errors have other causes.
-RAW_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    BufferError,
-    LookupError,
-    MemoryError,
-    TypeError,
-    ValueError,
-)
-
-
-def named(error: Exception, op: Op | type[Op]) -> Exception:
-    """The error of a rule with the op's name; unchanged if it is graphad's own or comes from a user's function.
-
-    Rules rely on what traced code guarantees, which an op from a file with operands of unknown rank may violate.
-    """
-    if (
-        isinstance(error, GraphadError)
-        or not isinstance(error, RAW_ERRORS)
-        or hasattr(error, "graphad_foreign")
-    ):
-        return error
-    if op.extension:
-        return _leave(error)
-    said = str(error)
-    is_large = said.startswith(TOO_LARGE)
-    if is_large:
-        said = NO_MEMORY
-    elif said.startswith(_MANY_AXES):
-        said = f"the result would have more than the {MOST_AXES} axes that a tensor may have"
-    elif isinstance(error, OverflowError):
-        said = "a number is too large for the integers of the machine"
-    kind = ResourceExhaustedError if is_large or isinstance(error, MemoryError) else RuleError
-    made = kind(f"{op.name}: {said.rstrip('.') or type(error).__name__}.")
-    made.__cause__ = error
-    for note in getattr(error, "__notes__", ()):
-        made.add_note(note)
-    return made
-
-
-NO_MEMORY = "an array of it would have more bytes than there are addresses"
-# What NumPy says, as a ValueError, of a shape that no memory could hold.
-_MANY_AXES = ("maximum supported dimension", "number of dimensions must be within")
-TOO_LARGE = (
-    "array is too big",
-    "iterator is too large",
-    "Maximum allowed dimension exceeded",
-    "Maximum allowed size exceeded",
-)
-
-
-def _leave(error: Exception) -> Exception:
-    """Mark the error as a user's, for the loops and branches around the op too."""
-    foreign: Any = error
-    foreign.graphad_foreign = True
-    return error
-
-
-def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
-    """The error of `infer` for values on which `eval` has failed; if it accepts them, the error of `eval` with the op's name.
-
-    While tracing with unknown ranks `infer` may have found no fault; NumPy's own message does not name the op.
-    """
-    if isinstance(error, GraphadError) or op.structured or op.extension:
-        return named(error, op)
-    try:
-        specs = [
-            x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
-        ]
-        output_specs(op, specs)
-    except GraphadError as said:
-        said.__cause__ = error
-        return said
-    except RAW_ERRORS:  # `infer` itself cannot handle them
-        pass
-    return named(error, op)

@@ -12,7 +12,7 @@ from graphad.compiler.plan.executable import executable_of
 from graphad.core.bind import EagerLevel
 from graphad.core.errors import GraphadError
 from graphad.core.levels import current
-from graphad.core.op import explained
+from graphad.core.rule_errors import explained
 from graphad.core.tensor import Handle
 from graphad.devices.level import DeviceLevel
 from graphad.devices.run import as_tensor

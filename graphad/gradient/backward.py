@@ -19,7 +19,8 @@ from graphad.core.errors import InternalError
 from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
-from graphad.core.op import Op, named
+from graphad.core.op import Op
+from graphad.core.rule_errors import named
 from graphad.core.shapes import Dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor

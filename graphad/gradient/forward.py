@@ -22,7 +22,8 @@ from graphad.core.frames import user_line
 from graphad.core.leaving import NUMBERS
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
-from graphad.core.op import Op, named, output_specs
+from graphad.core.op import Op, output_specs
+from graphad.core.rule_errors import named
 from graphad.core.shapes import are_compatible, is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import evaluated, explained
+from graphad.core.op import evaluated
+from graphad.core.rule_errors import explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, explained, named
+from graphad.core.op import Op
+from graphad.core.rule_errors import explained, named
 from graphad.graph.evaluate import run
 from graphad.graph.fitted import fitted
 from graphad.graph.ir import Graph, Node

@@ -16,7 +16,8 @@ import numpy as np
 
 from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
-from graphad.core.op import RAW_ERRORS, Op, in_tuple
+from graphad.core.op import Op, in_tuple
+from graphad.core.rule_errors import RAW_ERRORS
 from graphad.core.shapes import are_numbers
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder

@@ -17,7 +17,8 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.frames import note_traced_line
 from graphad.core.levels import entered
-from graphad.core.op import Op, in_tuple, named, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
+from graphad.core.rule_errors import named
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor

@@ -18,8 +18,9 @@ from graphad.core.errors import InvalidArgumentError, OutOfScopeError, Unanswere
 from graphad.core.escapes import Escapes
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
-from graphad.core.op import Op, in_tuple, named, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
 from graphad.core.references import entries_of
+from graphad.core.rule_errors import named
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
