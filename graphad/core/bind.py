@@ -164,7 +164,7 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
             out = op.eval(*values)
         except REPORTED:
             if op.effects or op.structured or op.extension:
-                raise  # an op with effects must not run twice; it silences its own arithmetic
+                raise  # an op with effects must not run twice; its `eval` ignores floating point flags by itself
             out = unreported(op.eval, *values)
     except Exception as error:  # raised again, with the message of `infer` or with the name of the op
         error = explained(error, op, values)
@@ -217,5 +217,5 @@ def constant_here(data: Array) -> Tensor:
 
 
 def new_recorder(recorder: Any, again: EagerLevel | Trace | None = None, older: tuple[Any, ...] = ()) -> Any:
-    """Attach a recorder to the current level, or again to the level it was detached from; returns the level."""
+    """Attach a recorder to the current level, or re-attach it to the level from which it was detached. Returns: That level."""
     return add_recorder(recorder, EagerLevel, again, older)
