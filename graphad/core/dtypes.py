@@ -78,7 +78,8 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The same under the name that NumPy looks up, as in `np.dtype(tf.float32)`, `np.zeros(3, t.dtype)` and `np.issubdtype`."""
+        """The same under the name that NumPy looks up, as in `np.dtype(tf.float32)`, `np.zeros(3, t.dtype)` and
+        `np.issubdtype`."""
         return self.numpy
 
     @property

@@ -492,7 +492,8 @@ def no_form(reason: str) -> Callable[..., Any]:
 
 
 def else_eval(reason: str) -> Callable[[T], T]:
-    """Decorator of a `lower` whose form some backends do not support for all dtypes: the reason given for those, as by `no_form`."""
+    """Decorator of a `lower` whose form some backends do not support for all dtypes: the reason given for those, as by
+    `no_form`."""
 
     def reasoned(lower: T) -> T:
         lower.reason = reason  # type: ignore[attr-defined]

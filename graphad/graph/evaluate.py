@@ -14,9 +14,7 @@ from graphad.core.rule_errors import explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
-Runner = Callable[
-    ..., Sequence[Any]
-]  # of a graph, values, and the device where these are if that is not the CPU
+Runner = Callable[..., Sequence[Any]]  # called with a graph, values, and their device if that is not the CPU
 Seen = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 
 
@@ -46,7 +44,7 @@ def evaluate(graph: Graph, values: Sequence[Any], seen: Seen | None = None) -> l
 _runner: Runner = lambda graph, values, place=None: evaluate(graph, values)  # noqa: E731
 
 
-# Returns the device of values if it is not the CPU: None for the CPU, "" for several devices. None until a device is used.
+# The function that returns the device of values: None for the CPU, "" for several devices. None until a device is used.
 _place_of: Callable[[Sequence[Any]], str | None] | None = None
 
 
