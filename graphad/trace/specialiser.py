@@ -1,7 +1,6 @@
 """The trace in which a graph is specialised: shape arithmetic folds, calls are inlined, and ops become their simpler forms.
 
-What is known of integers is a `KnownTensor`: it becomes a constant, or sizes as data, only where an op that does not fold
-reads it.
+Known integers are a `KnownTensor`. It becomes a constant, or a node with sizes, only when an op that does not fold reads it.
 """
 
 from __future__ import annotations
@@ -221,7 +220,7 @@ class Specialiser(Trace):
             return tuple(self.inline(op.graph, inputs))
         if rule == CUSTOM and self._keeps_rules:
             return None
-        if rule == CUSTOM:  # its derivative is no longer needed: it passes its operands through
+        if rule == CUSTOM:  # its derivative is not needed any more, and it returns its operands
             outputs = op.infer(*[x.spec for x in inputs])
             return tuple(inputs[op.n_inputs : op.n_inputs + len(outputs)])
         if op.holds_sizes:
@@ -231,7 +230,7 @@ class Specialiser(Trace):
         if op.repeats:
             return self._loop(op, inputs)
         if not op.structured:
-            # The simpler ops might accept operands that this op refuses.
+            # The simpler ops might accept operands for which this op raises an error.
             output_specs(op, [x.spec for x in inputs])
         if op.refers:
             found = self._settled(op, inputs)
