@@ -1,4 +1,4 @@
-"""Pools, patches and convolutions work along any number of axes: the same op over one to four, eagerly, compiled, with gradients."""
+"""Pools, patches and convolutions along any number of axes: one op for one to four, eagerly, compiled, with gradients."""
 
 from __future__ import annotations
 
