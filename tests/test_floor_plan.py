@@ -425,6 +425,45 @@ def test_few_modules_name_a_module_above_them():
     none([f"{module}: listed, but names nothing above" for module in UPWARDS if module not in found])
 
 
+def _slots() -> set[str]:
+    """The functions of a module that set one of its variables, `graphad.graph.evaluate.set_runner`."""
+    return {
+        f"{name}.{node.name}"
+        for name, (_, tree) in sources().items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and any(isinstance(x, ast.Global) for x in ast.walk(node))
+    }
+
+
+def test_upper_floors_fill_slots_of_lower_ones_in_four_places():
+    """While they are imported: by calling a function that sets a variable there, or by giving a class there an attribute."""
+    slots, filling = _slots(), set()
+    for name, (_, tree) in sources().items():
+        imported = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if str(node.module).startswith("graphad.") and _room(str(node.module)) != _room(name)
+        }
+        for node in tree.body:
+            if isinstance(node, ast.Expr) and isinstance(call := node.value, ast.Call):
+                is_slot = isinstance(call.func, ast.Name) and imported.get(call.func.id) in slots
+            elif isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
+                is_slot = isinstance(target.value, ast.Name) and target.value.id in imported
+            else:
+                continue
+            filling |= {name} if is_slot else set()
+    places = {
+        "graphad.ops.operators": "operators",
+        "graphad.compiler": "the runner",
+        "graphad.compiler.plan.executable": "the runner once there are executables",
+        "graphad.devices.run": "the device of values",
+        "graphad.gradient.closing": "the closing of custom gradients",
+    }
+    assert filling == set(places)
+
+
 def test_importing_graphad_loads_no_heavy_package():
     assert (ROOT / "graphad" / "__init__.py").exists()
     code = "import json, sys, graphad; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"

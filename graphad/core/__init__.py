@@ -12,7 +12,7 @@ The modules by subject:
     nests                 nest, nests, composites
     parts of models       trackable, registered, configured, tree
     imports, names        finding, late, absent, outside, arithmetic, guests, enabled, texts
-    errors                errors, foreign_errors, escapes, refusal, blame, frames, recursion, tracebacks
+    errors                errors, foreign_errors, rule_errors, escapes, refusal, blame, frames, recursion, tracebacks
     arrays                arrays, ieee, dlpack, owners, pages
     threads, forks        forks, turns, collector, memo
     settings and output   flags, logs, printed, progress, html, version

@@ -64,7 +64,7 @@ _SUBJECTS = {
         "learned_unigram_candidate_sampler",
     "variables are the only resources": "resource variant CriticalSection",
 }  # fmt: skip
-# The reason for any other name that a namespace does not list.
+# Why a namespace leaves out every other name that it does not list.
 _SPACES = {
     "compat.v1": "use the TensorFlow 2 name and arguments",
     "compat.v1.losses": "losses are not collected",
@@ -183,7 +183,7 @@ def refusal(package: str, name: str) -> str:
     paths = [f"{space}.{listed}" for space in [package, *_namespaces()] for listed in _listed(space)]
     left_out = reason_of_space(package)
     same = [found for found in paths if found.endswith(f".{name}")]
-    # a namespace inside one that leaves names out has another subject than its namesake
+    # a namespace inside another one may share its name with a TensorFlow namespace of another subject
     is_other = (
         left_out is not None
         and not package.startswith(f"{_ROOT}.compat.")

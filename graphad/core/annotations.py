@@ -91,15 +91,17 @@ if TYPE_CHECKING:
         def transforms(self) -> Transforms: ...
         @property
         def is_free(self) -> bool:
-            """Whether nothing follows what the rule computes, and the one cotangent and the inputs have their data or shape."""
+            """Whether no recorder follows what the rule computes, and the only cotangent and the inputs have their data, or their
+            shape."""
 
         @property
         def is_masked(self) -> bool:
-            """Whether zeros of all cotangents that there are are elements that `where` did not take."""
+            """Whether every zero of the given cotangents is an element that a `where` did not take."""
 
         @property
         def masks(self) -> Masks | None:
-            """The same of each output of an op that holds graphs, which tells it of its inputs; None for other ops."""
+            """For an op with sub-graphs, the masks of its outputs, from which it computes those of its inputs; None for other
+            ops."""
 
         def needs(self, i: int) -> bool:
             """Whether a cotangent of input i is needed."""
@@ -140,7 +142,7 @@ if TYPE_CHECKING:
             """Marks an output as the same in every row."""
 
         def waiting(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]:
-            """The op batched when it runs, for what only values decide."""
+            """The op, batched when it runs: its batching rule depends on values."""
 
         @overload
         def rowwise(self, op: TupleOp, *xs: Value) -> tuple[Ranked, ...]: ...  # type: ignore[overload-overlap]
@@ -162,7 +164,7 @@ if TYPE_CHECKING:
             """What is known of one slice of input i, a stack that a loop iterates over."""
 
         def lasting(self, graph: Graph, operands: Sequence[Any], n: int) -> list[Any]:
-            """The operands of a loop's body; the first n, the carries, have the sizes that stay the same in all steps."""
+            """The operands of a loop's body. The first n, the carries, have the sizes that are the same in all steps."""
 
         def batched_graph(
             self,

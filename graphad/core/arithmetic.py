@@ -1,7 +1,7 @@
 """The operators and NumPy's methods of tensors and variables, for type checkers.
 
-`graphad.ops.operators` installs them; `ops/methods.py` has the methods. Also `numpy` and `device`, which a tensor has only
-outside traces, and what needs an op: `set_shape`, and the steps of conversions in `core`.
+`graphad.ops.operators` installs them, and `ops/methods.py` defines the methods. Declared here too are `numpy` and `device`, which
+only tensors outside of traces have, and methods that bind ops: `set_shape` and the steps of conversions in `core`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Arithmetic:
         raise NotImplementedError
 
     def _added_up(self, slices: IndexedSlices) -> Tensor:
-        """The slices, of which the tensor is the values, as one tensor."""
+        """The dense tensor of the slices whose values the tensor holds."""
         raise NotImplementedError
 
     def __getitem__(self, key: object) -> Tensor:

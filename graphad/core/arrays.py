@@ -70,7 +70,7 @@ def here(x: Any, function: str) -> np.ndarray:
 
 
 def where(kept: Any, x: Any) -> Any:
-    """An array, or a copy of it where `kept` is: a variable stays on the device where it was made."""
+    """`x`, or its copy on the device of `kept`: a variable stays on the device on which it was made."""
     here = isinstance(x, _HERE)
     if here is isinstance(kept, _HERE):
         return x
@@ -78,7 +78,7 @@ def where(kept: Any, x: Any) -> Any:
 
 
 def contiguous(x: Any) -> np.ndarray:
-    """An array in C order, itself where it is that already."""
+    """The array in C order; the array itself if it is already in that order."""
     made: np.ndarray = np.ascontiguousarray(x) if isinstance(x, _HERE) else x.contiguous()
     return made
 

@@ -18,7 +18,8 @@ from graphad.core.flags import switch_of_environment
 from graphad.core.ieee import REPORTED, SHORT_WAY_ENDS, unreported
 from graphad.core.levels import add_recorder, busy, current, here
 from graphad.core.memo import Memo
-from graphad.core.op import IO, WRITES, Op, TupleOp, explained, in_tuple, output_specs
+from graphad.core.op import IO, WRITES, Op, TupleOp, in_tuple, output_specs
+from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import of_call
@@ -171,7 +172,7 @@ def checked(op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[Tensor, ...]:
             out = op.eval(*values)
         except REPORTED:
             if op.effects or op.structured or op.extension:
-                raise  # an op with effects must not run twice; it silences its own arithmetic
+                raise  # an op with effects must not run twice; its `eval` ignores floating point flags by itself
             out = unreported(op.eval, *values)
     except Exception as error:  # raised again, with the message of `infer` or with the name of the op
         error = explained(error, op, values)
@@ -224,5 +225,5 @@ def constant_here(data: Array) -> Tensor:
 
 
 def new_recorder(recorder: Any, again: EagerLevel | Trace | None = None, older: tuple[Any, ...] = ()) -> Any:
-    """Attach a recorder to the current level, or again to the level it was detached from; returns the level."""
+    """Attach a recorder to the current level, or re-attach it to the level from which it was detached. Returns: That level."""
     return add_recorder(recorder, EagerLevel, again, older)

@@ -1,8 +1,8 @@
-"""Which argument of a public function is to blame for an error of Python's or NumPy's, by the annotations of the function.
+"""Finds the argument of a public function that caused an error of Python or NumPy, by the annotations of the function.
 
-A right call costs a `try` and one more frame. Only where something has failed are the arguments compared with what the
-signature says of them; so the checks of options stand in one place, and no function repeats them. A function whose tensors are
-all on one device, and that has made an array of its own on the CPU, is called again in a block of that device.
+A call that succeeds costs a `try` and one more frame. Arguments are compared with the signature only after an error. So all
+checks of options stand here, and no function repeats them. If all tensors of a call are on one device, and the function failed
+because it made an array on the CPU, it is called once more in a block of that device.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from graphad.core.device import TWO_DEVICES, common_device, device
 from graphad.core.errors import GraphadError, ResourceExhaustedError, RuleError
 from graphad.core.frames import is_passed
-from graphad.core.op import RAW_ERRORS, TOO_LARGE
 from graphad.core.refusal import refuse
+from graphad.core.rule_errors import RAW_ERRORS, TOO_LARGE
 from graphad.core.schema import split
 from graphad.core.tensor import Tensor
 from graphad.core.tracebacks import of_call
@@ -28,7 +28,7 @@ _MOST = 2**63
 
 
 def blaming(function: F) -> F:
-    """A decorator of a public function: what Python or NumPy refuses in it is said of the argument that does not fit."""
+    """Decorator of a public function: an error of Python or NumPy in it becomes one that names the argument that does not fit."""
 
     def called(*args: Any, **options: Any) -> Any:
         try:
@@ -49,7 +49,7 @@ def blaming(function: F) -> F:
 def blamed(
     function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any], error: Exception
 ) -> Exception:
-    """The error, or graphad's of the same class of Python's where an argument is not what the signature says."""
+    """The error itself, or, where an argument does not fit the signature, graphad's error of the same Python class."""
     if not _is_raw(error):
         return error
     import inspect  # slow to import and rarely needed
@@ -58,7 +58,7 @@ def blamed(
     try:
         signature = inspect.signature(function)
         given = signature.bind(*args, **options).arguments
-    except TypeError:  # too many or too few, which Python says in words of its own
+    except TypeError:  # too many or too few arguments: Python's own message says it
         return error
     name = function.__name__
     for part, value, needed in _unfit(signature, given):
@@ -78,8 +78,8 @@ def blamed(
 
 
 def _unfit(signature: Any, given: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """The arguments that are not what their annotations say, with what is needed; after them those that fit in a way that many
-    functions take: whole floats for integers, and what cannot be numbers at all for a tensor.
+    """The arguments that do not fit their annotations, each with what is needed. Arguments that many functions accept although
+    they do not fit come last: whole floats for integers, and objects without numbers for tensors.
     """
     for is_strict in (False, True):
         for part, value in given.items():
@@ -96,7 +96,7 @@ def _is_large(error: Exception) -> bool:
 
 
 def _is_raw(error: Exception) -> bool:
-    """Whether Python or NumPy raised it in graphad's own lines, or an inner function has said so already."""
+    """Whether Python or NumPy raised the error in graphad's own code, or an inner function has explained it already."""
     if hasattr(error, "graphad_blamed") or isinstance(error, RuleError):
         return True
     if (
@@ -118,7 +118,7 @@ Kind = tuple[str, Callable[[Any], bool], Callable[[Any], bool]]  # words, a test
 
 @functools.cache
 def _kinds(declared: str) -> tuple[Kind, ...]:
-    """What an annotation allows, as words and a test each; nothing where it allows what cannot be told here."""
+    """The kinds that an annotation allows, each as words and a test; none if a kind among them cannot be tested here."""
     found: list[Kind] = []
     for option in split(declared, "|"):
         kind = _kind(option.strip())
@@ -185,7 +185,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _is_tensor(x: Any) -> bool:
-    """Whether it is a tensor or could be numbers."""
+    """Whether `x` is a tensor or may convert to one."""
     if isinstance(x, list | tuple | range):
         return all(_is_tensor(item) for item in x)
     if isinstance(x, np.ndarray):

@@ -21,7 +21,8 @@ _was_on = False  # whether it goes on again once no thread is in a block
 
 
 class Held:
-    """A context in which the collector is off; any number of threads may be in one. What an interrupt may end is `paused`."""
+    """A context in which the collector is off. Any number of threads may be in it. Use `paused` where an interrupt may end the
+    block."""
 
     __slots__ = ()
 
@@ -50,9 +51,9 @@ class Held:
 
 
 def settle() -> None:
-    """Put all objects of now, without a look at them, where the collector keeps those that have lived long.
+    """Move all present objects to the collector's oldest generation without examining them.
 
-    For a moment at which nearly all of them stay, such as the end of an import: otherwise the collector's first pass walks each
+    Called when nearly all objects will stay alive, as at the end of an import. Otherwise the collector's first pass examines each
     of them, which takes a fifth of the time of `import graphad`.
     """
     # What the program has frozen would be thawed; Python 3.12 has frozen some objects of its own, so that nothing is done there.
@@ -62,9 +63,9 @@ def settle() -> None:
 
 
 def paused(work: Callable[[], T]) -> T:
-    """What `work` gives, which runs while the collector is off.
+    """The result of `work()`, which is called while the collector is off.
 
-    Whenever an interrupt comes, the collector is as it was: also before the first step of what turns it on.
+    An interrupt at any moment leaves the collector as it was, also before the first instruction of the `finally` block.
     """
     depth = _depths.get(get_ident(), 0)
     try:
@@ -79,7 +80,7 @@ def paused(work: Callable[[], T]) -> T:
 
 
 def _back_to(depth: int) -> None:
-    """Go back to how many blocks this thread was in; nothing is done the second time."""
+    """Restore the number of blocks in which this thread was. A second call does nothing."""
     with _lock:
         if depth:
             _depths[get_ident()] = depth

@@ -153,7 +153,7 @@ def flatten_records(x: Any) -> tuple[list[Any], Rebuild]:
 
 
 def keeps_shapes(x: object) -> bool:
-    """Whether a record in a nest tells the shape of what it holds in a field of its own (`__graphad_reranked__`)."""
+    """Whether a record in a nest keeps the shape of its tensors in a field (`__graphad_reranked__`)."""
     return any(hasattr(type(leaf), "__graphad_reranked__") for leaf in flatten(x)[0])
 
 
@@ -199,8 +199,8 @@ def _always(leaves: list[Any], rebuild: Rebuild) -> Rebuild:
 
 
 def _of_record(x: Any) -> tuple[list[Any], Rebuild]:
-    """The tensors of a record. Records in it that have none are made again too: what they made of numbers may be tensors of the
-    trace where they did."""
+    """The tensors of a record. Records in it without tensors are rebuilt too: fields that they computed from numbers may be
+    tensors of the current trace."""
     record = record_of(x)
     flat: list[Any] = []
     pieces: list[tuple[int, Rebuild] | None] = []

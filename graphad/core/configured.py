@@ -40,7 +40,7 @@ class Configured(KeepsArguments):
     """
 
     def base_config(self) -> dict[str, Any]:
-        """What every object of the kind has, whatever its class."""
+        """The arguments that all classes of this kind have."""
         return {}
 
     def get_config(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Configured(KeepsArguments):
 
 
 def _noting(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that keeps the arguments with which it was called first, and names the one that Python or NumPy refuses."""
+    """A constructor that keeps the arguments of its outermost call, and names the argument that Python or NumPy refuses."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:

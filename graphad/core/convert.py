@@ -83,22 +83,20 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
 
 
 def lift_truths(x: object) -> Tensor:
-    """`x` as a tensor where truth values are asked for: a list without numbers, or an array that holds nothing but 0 and 1, as
-    bools.
-    """
+    """`x` as a tensor of truth values: a list without numbers, or an array of zeros and ones alone, becomes bools."""
     return lift(x, dtypes.bool_ if isinstance(x, np.ndarray | np.generic) or is_empty_list(x) else None)
 
 
 def is_empty_list(x: object) -> bool:
-    """Whether it is a list in which there is no number, though it may hold such lists."""
+    """Whether `x` is a list that holds nothing but such lists: it has no number at any depth."""
     try:
         return isinstance(x, list | tuple) and all(map(is_empty_list, x))
     except RecursionError:
-        return False  # who makes a tensor of it says that it is too deep
+        return False  # the conversion to a tensor raises the error that it is nested too deeply
 
 
 def lift_own(x: object) -> Tensor:
-    """`x` as a tensor that may be returned to a caller; what `lift` gives for a variable is for ops only."""
+    """`x` as a tensor that may be returned to a caller. For a variable, `lift` returns a tensor that only ops may use."""
     return x.value() if isinstance(x, Handle) else lift(x)  # type: ignore[attr-defined]
 
 
@@ -173,7 +171,7 @@ def refused_by(op: str, cause: E, before: str = "") -> E:
 
 
 def _holds_tensors(x: list[Any] | tuple[Any, ...], kinds: set[type] | None = None) -> bool:
-    """Whether there is a tensor, or what converts to one, in a list, whose items have these types."""
+    """Whether a list, whose items have these types, holds a tensor or an object that converts to one."""
     return not _NUMBERS.issuperset(map(type, x) if kinds is None else kinds) and any(
         isinstance(item, Tensor)
         or hasattr(item, "__graphad_tensor__")
@@ -260,8 +258,8 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
 
 
 def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
-    """Whether NumPy's numbers are such of the dtype, though their own has others too: floats that are integers, as `ceil`, `prod`
-    and `zeros` of NumPy make them, and numbers that are all 0 or 1 for bools.
+    """Whether all values of an array belong to a narrower kind than its dtype: floats that are integers, as NumPy's `ceil`,
+    `prod` and `zeros` return them, and numbers that are all 0 or 1 where bools are wanted.
     """
     if dtype.is_bool:
         return bool(((numbers == 0) | (numbers == 1)).all())
@@ -271,7 +269,7 @@ def _are_whole(numbers: np.ndarray, mine: DType, dtype: DType) -> bool:
 
 
 def _are_within(numbers: np.ndarray, dtype: DType) -> bool:
-    """Whether an integer dtype has room for all of the whole numbers; there is one at least."""
+    """Whether an integer dtype can hold all of these whole numbers, of which there is at least one."""
     limits = np.iinfo(dtype.numpy)
     return limits.min <= int(numbers.min()) and int(numbers.max()) <= limits.max
 

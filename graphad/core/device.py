@@ -72,7 +72,8 @@ def along(x: Any) -> AbstractContextManager[Any]:
 
 
 def common_device(given: Any) -> str | None:
-    """The device of all tensors among arguments, which is not the CPU; None where they are on several or there is none.
+    """The device, other than the CPU, on which all tensors among the arguments are; None if they are on several devices or on the
+    CPU.
 
     Numbers and positions on the CPU, which may stand beside tensors of a device, do not count.
     """

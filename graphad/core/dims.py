@@ -4,9 +4,9 @@ While a graph is specialised, each unknown size is a symbol of its size class. T
 different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A comparison that this cannot decide raises
 `UndecidedSize`, and the specialiser pins one of the symbols to its number and starts again.
 
-The symbols of a native plan may also stand for sizes that only the run finds (`run_time`). Such a size may be any number from 0
-on. It is equal to itself alone: nothing is done for the case that it equals another size, be that 0 or 1, and where an op needs
-two sizes to be equal there is no such plan.
+Symbols of a native plan may also stand for sizes that only the run finds (`run_time`), which may be any number from 0 on. Such a
+size is known to be equal to itself only. A plan never depends on whether it equals another size, even 0 or 1; where an op
+requires two such sizes to be equal, there is no native plan.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ def choosing(choices: Choices) -> Iterator[None]:
 
 
 def questions() -> int:
-    """How many choices were made so far; what was computed between two counts that differ is valid for part of the size class
-    only."""
+    """The number of choices so far. If it grows during a computation, the result is valid for a part of the size class only."""
     choices = _choices.get()
     return 0 if choices is None else choices.asked
 
@@ -128,7 +127,7 @@ class Dim:
 
     @staticmethod
     def run_time(number: int) -> Dim:
-        """The symbol of a size that only the run finds, one of those that are told apart by number."""
+        """The symbol of a size that only the run finds; different numbers give different symbols."""
         return Dim.symbol(f"{_RUN_TIME}{number}")
 
     @property

@@ -30,7 +30,7 @@ def exported(data: Any, **options: Any) -> Any:
 _FLAGS, _READ_ONLY = (
     24,
     1,
-)  # byte offset of the flags in a versioned capsule, and the one of what must not be written to
+)  # byte offset of the flags in a versioned capsule, and the flag of memory that must not be written to
 
 
 def read_only(capsule: object) -> Any:

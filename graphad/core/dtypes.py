@@ -78,12 +78,13 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The same, by the name by which NumPy asks: `np.dtype(tf.float32)`, `np.zeros(3, t.dtype)`, `np.issubdtype`."""
+        """The same under the name that NumPy looks up, as in `np.dtype(tf.float32)`, `np.zeros(3, t.dtype)` and
+        `np.issubdtype`."""
         return self.numpy
 
     @property
     def char(self) -> str:
-        """NumPy's letter for it, which SciPy's sparse matrices ask of what they are multiplied by."""
+        """NumPy's letter for the dtype. SciPy's sparse matrices read it from the dtype of their other operand."""
         return self.numpy.char
 
     @property

@@ -201,3 +201,10 @@ class InternalError(GraphadError, AssertionError):
     """An invariant of graphad itself is broken; the message holds the printed graph. Please report it."""
 
     error_code = INTERNAL
+
+
+def mark_foreign(error: Exception) -> Exception:
+    """The error, marked as a user's: loops and branches around the op that raised it leave its text as it is."""
+    foreign: Any = error
+    foreign.graphad_foreign = True
+    return error

@@ -1,8 +1,8 @@
-"""Exceptions that leave code of which a tensor decides whether it runs: a branch, or a step of a loop.
+"""Exceptions that leave code whose execution depends on a tensor: a branch, or a step of a loop.
 
-While tracing, such code runs whatever the value will be. An exception from it may end the trace. But a trace that goes on, since
-someone caught the exception outside of the branch, would run what catches it for all values, without what the branch did before.
-So each level remembers these exceptions, and refuses to end well after one.
+Such code is traced whatever the tensor's value will be. An exception in it may end the trace. If it is caught outside of the
+branch instead, the graph would run the handler for all values, and would lack what the branch did before. So each level remembers
+such exceptions, and raises an error if tracing continues after one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphad.core.levels import current
 
 
 class Retrace(Exception):
-    """The base of what is raised only to trace again, with more knowledge."""
+    """Base class of exceptions that restart tracing with more knowledge."""
 
 
 class Escapes:
@@ -37,7 +37,7 @@ class Escapes:
         self._shown[id(error)] = said if where is None else f"{said} ({where})"
 
     def forget(self, error: Exception) -> None:
-        """An exception ends here, and what was traced is traced again."""
+        """Forget an exception that restarts tracing, since the traced part is discarded."""
         self._shown.pop(id(error), None)
 
     def hand_on(self, below: Any) -> None:

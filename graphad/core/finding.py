@@ -1,14 +1,14 @@
-"""Finds and reads graphad's own modules with fewer steps than Python's finder takes, and with the same result.
+"""An import finder for graphad's own modules: the same result as Python's finder, in fewer steps.
 
 Python's finder looks for each module under all endings that modules have, works out three times where its bytecode is kept, and
 asks again and again about the directory and the source: for a small module that is more than all the rest of its import. Most of
 graphad's modules are small, and a first call imports dozens of them. So in graphad's directories a finder of its own lists the
 files once, looks at a source once, and reads the bytecode beside it if it is that of this source.
 
-What is not as usual is left to Python's finder and loader, whose classes these are: a file that was not there when files were
-listed, or is gone, bytecode that is missing, older, moved, or to be checked by the contents of its source, and for all modules
-compiled ones among them, bytecode that is kept elsewhere, an archive, and path hooks of other libraries. What another library has
-put in front of Python's search, in `sys.meta_path`, is asked first, as ever.
+Everything unusual is left to Python's finder and loader, from which these classes are derived. For a single module: a file that
+was created or removed after the listing, and bytecode that is missing, outdated, moved, or validated by a hash of its source. For
+all modules: extension modules among them, bytecode in another directory, an archive, and path hooks of other libraries. Finders
+that another library has put in front in `sys.meta_path` are still asked first.
 """
 
 import marshal
@@ -41,7 +41,7 @@ class Source(SourceFileLoader):
         self._expected: bytes | None = expected
 
     def get_code(self, fullname: str) -> CodeType | None:
-        # What was seen holds for the import that follows at once.
+        # The file's state is read here for the import that follows immediately.
         expected, self._expected = self._expected, None
         if expected is not None:
             try:
@@ -61,7 +61,7 @@ class Directory(FileFinder):
 
     Args:
       path: The directory.
-      before, after: What stands in the path of bytecode between the directory and the module's name, and after that.
+      before, after: The parts of a bytecode file's path between the directory and the module's name, and after the name.
     """
 
     def __init__(self, path: str, before: str, after: str) -> None:
@@ -81,7 +81,7 @@ class Directory(FileFinder):
             self._names = frozenset()
 
     def invalidate_caches(self) -> None:
-        """Files have changed: from now on Python's finder is asked."""
+        """Files may have changed: from now on every import uses Python's finder."""
         super().invalidate_caches()
         self._names = frozenset()
 
@@ -118,7 +118,8 @@ class Directory(FileFinder):
 
 
 def install(package: ModuleSpec | None, *imported: str) -> None:
-    """Find what is in a package that way from now on, if Python's own finder found it and its bytecode is beside it.
+    """Use this finder for a package from now on, if Python's finder found the package and its bytecode is in `__pycache__` beside
+    it.
 
     Args:
       package: The package's spec.

@@ -18,7 +18,8 @@ class Flags:
       jacobian_bytes: Limit for the largest intermediate value of a Jacobian, stacked for all rows of a chunk.
       logical_cpus: How many device names the CPU has.
       numpy_promotion: Operators on tensors of different dtypes convert them, instead of refusing them.
-      numpy_mode: How they and NumPy's functions convert them: "legacy" as NumPy does, "all" and "safe" by `ops/numpy/modes.py`.
+      numpy_mode: How operators and NumPy's functions convert dtypes: "legacy" as NumPy does, "all" and "safe" by
+        `ops/numpy/modes.py`.
       prefers_float32: Python's floats are float32 to NumPy's functions, not float64.
       pool_bytes: How much memory of large results is kept for later ones.
       progress: "auto" shows bars in notebooks and terminals, "always" everywhere, "never" nowhere.
@@ -68,7 +69,7 @@ def _jit_of_environment() -> str:
 
 
 def switch_of_environment(name: str, usual: bool = False) -> bool:
-    """What a variable of the environment that is 0 or 1 says; `usual` if it is not there or says something else."""
+    """The value of an environment variable that should be 0 or 1; `usual` if it is missing or holds anything else."""
     text = os.environ.get(name, "").strip().lower()
     if text not in ("", "0", "1", "false", "true"):
         _warn(f"{name}: {text!r} is neither 0 nor 1; {int(usual)} is used.")

@@ -61,7 +61,7 @@ def started(thread: threading.Thread) -> bool:
 settled = awaited()
 
 
-_TRIES = 100  # then this thread itself is importing, or others never stop
+_TRIES = 100  # this thread itself is importing, or other threads never stop importing
 _LATE = frozenset(
     ["graphad", "serialization", "numba", "llvmlite", "scipy"]
 )  # packages imported at first use

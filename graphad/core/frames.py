@@ -184,7 +184,7 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
     Args:
       error: The error, while it is handled.
       name: What was being traced.
-      otherwise: The text where the traceback has no user's line.
+      otherwise: The text to use if no line of the user's code is in the traceback.
     """
     notes = [note for note in getattr(error, "__notes__", ()) if "while tracing" in note]
     if len(notes) >= _NOTES:
@@ -239,7 +239,8 @@ _ASKED = (
 
 
 def truth_asked() -> str:
-    """How a message goes on that a symbolic tensor has no truth value: what the user's code did, if it tells, and the cure."""
+    """The rest of the message that a symbolic tensor has no truth value: what the user's code did, if that can be seen, and the
+    cure."""
     import ast  # for errors alone
     import re
 
@@ -260,8 +261,8 @@ def truth_asked() -> str:
 
 
 def _running(frame: FrameType) -> tuple[str, str]:
-    """What stands in the line before the expression that a frame evaluates, and the expression; nothing where Python runs without
-    their places.
+    """The text of the line in front of the expression that a frame evaluates, and the expression; empty if Python keeps no
+    positions of code.
     """
     import itertools
     import linecache

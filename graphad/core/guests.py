@@ -1,8 +1,8 @@
-"""What is told to another library, when a program imports it after graphad or has imported it before.
+"""Registers graphad with other libraries, whether a program imports them before or after graphad.
 
-Libraries that find their backends by themselves need a class of ours. It can be defined once their module is there, and graphad
-imports no such library. So the import of that one module is followed by the import of ours. Nothing else about it changes: it is
-found and run by its own finder and loader.
+A library that looks for its backends needs a class of graphad's, which can be defined only once that library's module exists; but
+graphad imports no such library. So the import of that one module is followed by the import of graphad's module. The other module
+is still found and run by its own finder and loader.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
 
-_ours: dict[str, str] = {}  # our modules by the ones that they wait for
+_ours: dict[str, str] = {}  # other libraries' modules -> graphad's modules to import after them
 
 
 def when_imported(name: str, ours: str) -> None:
@@ -54,7 +54,7 @@ _FINDER = _Finder()
 
 
 class _Following:
-    """Another loader, whose place it gives back before it introduces us."""
+    """Wraps another loader: runs that loader, puts it back in the module's spec, and then imports graphad's module."""
 
     def __init__(self, loader: Any, ours: str) -> None:
         self._loader = loader

@@ -25,7 +25,7 @@ import numpy as np
 
 # What interrupts a NumPy call that sets a flag: np.seterr(...="raise"), or a warning that a filter turns into an error.
 REPORTED = (FloatingPointError, RuntimeWarning)
-# What interrupts the short way of an op: shapes that do not broadcast, a number outside the dtype, too little memory, a report.
+# What ends the short way of an op: shapes that do not broadcast, a number outside the dtype, too little memory, a reported flag.
 # The usual way then raises the proper error or computes without reports.
 SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 

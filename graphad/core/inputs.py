@@ -12,9 +12,10 @@ _INTEGERS = ("IndexSpec", "IntegerSpec")
 
 
 def checking(infer: Callable[..., Any]) -> Callable[..., Any]:
-    """The `infer` of a class, which first refuses other dtypes for the inputs that are declared to hold integers.
+    """The `infer` of a class, preceded by a check that the inputs declared as integers have an integer dtype.
 
-    So the check stands where all ask: the first eager call with such dtypes, the trace, the specialiser and the loader of files.
+    All callers of `infer` get this check: the first eager call with such dtypes, the trace, the specialiser and the loader of
+    files.
     """
     declared = getattr(infer, "__annotations__", {})
     integers = [name for name in declared if declared[name] in _INTEGERS]

@@ -56,7 +56,7 @@ def _interned(cls: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
 
 
 def _refused(cls: Any, args: tuple[Any, ...], cause: TypeError) -> Exception:
-    """What is wrong with attributes of which one is a list, an array or anything else that has no hash."""
+    """The error for attributes of which one has no hash: a list, an array or the like."""
     own = cls.op_class
     full = args if len(args) == len(cls.attributes) else _positional(cls, args, {})
     try:
@@ -96,7 +96,7 @@ def canonical(x: object, kind: type | None) -> Any:
 
 
 def _is_ambiguous(x: object, kind: type | None) -> bool:
-    """`_is_inexact` of a whole attribute, whose type is a part of the key: floats that are neither 0 nor NaN have one meaning."""
+    """`_is_inexact` for a whole attribute. Its type is a part of the key, so floats other than 0 and NaN are not ambiguous."""
     return (x == 0 or x != x) if type(x) is float else _is_inexact(x, kind)
 
 

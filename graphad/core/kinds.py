@@ -106,7 +106,7 @@ def same_dtype(op: str, specs: Sequence[TensorSpec]) -> DType:
 def require_same_dtype(
     op: str, x: TensorSpec | Tensor, y: TensorSpec | HandleSpec | Tensor, names: tuple[str, str]
 ) -> None:
-    """Raises: DTypeError: two operands that play different parts differ in dtype; `names` are what users call them."""
+    """Raises: DTypeError: two operands of different roles differ in dtype; `names` are their names in messages."""
     if x.dtype is not y.dtype:
         raise DTypeError(
             f"{op}: {_has_dtype(names[0], x.dtype)}, {names[1]} has {y.dtype.name}; cast one of them."

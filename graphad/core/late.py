@@ -85,7 +85,7 @@ def attach(
 
 
 def places_of(package: str) -> dict[str, tuple[str, str]]:
-    """For each name in a module's stub: its module, and its name there. Nothing is imported."""
+    """The names in a module's stub, each with its module and its name in that module. Nothing is imported."""
     return _parsed(_stub(sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)))
 
 
@@ -96,8 +96,8 @@ def _stub(spec: Any) -> str:
 
 
 def _line_of(text: str, name: str) -> tuple[str, str] | None:
-    """The module of a name and its name there, if a stub lists it in a line of its own, as nearly all are: one name is found
-    in a twentieth of the time that the whole list takes."""
+    """The module of a name and its name in that module, if the stub has one line for it, as for nearly all names. This takes a
+    twentieth of the time of parsing the whole list."""
     end = text.find(f" as {name}\n")
     words = text[text.rfind("\n", 0, end) + 1 : end].split() if end >= 0 else ()
     return (words[1], words[3]) if len(words) == 4 else None

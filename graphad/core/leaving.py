@@ -1,8 +1,7 @@
-"""Values that leave for Python or NumPy, whose computations are not recorded.
+"""Values that Python or NumPy read from a tensor, whose further computations are not recorded.
 
-Who reads an array or a number of a tensor may only look at it, so that a tape notes where, and says so if a gradient is None. A
-function of NumPy's or SciPy's that makes numbers of numbers and takes no tensors would end a derivative for certain: it is
-refused, with its name.
+Code that reads a tensor's array or number may only inspect it. So a tape notes the place, and names it if a gradient is None. A
+differentiable function of NumPy or SciPy that takes no tensors would certainly end a derivative: it is refused by name.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from graphad.core.errors import ArgumentTypeError
 from graphad.core.frames import library_of
 from graphad.core.levels import is_followed, note_exit
 
-# The ways by which a number leaves for Python. It may decide or be printed, so that it ends no derivative for certain.
+# The ways in which Python reads a number. It may only be compared or printed, so this does not prove that a derivative ends.
 NUMBERS = ("item()", "tolist()", "float()", "int()", "complex()")
-# Those and what a program asks for by name; the other ways are taken unasked by functions that expect arrays.
+# The ways that a program chooses itself; functions that expect arrays take the other ways without being asked.
 ASKED = (*NUMBERS, "numpy()")
 DOCUMENTED = "numpy_function"  # whose gradient is None
 
@@ -39,11 +38,11 @@ _AS_ARRAYS = "call it on np.asarray(tf.stop_gradient(x)), outside of traced func
 
 
 def leaves(x: Any, way: str, caller: FrameType) -> None:
-    """Tell all recorders that a value leaves, or refuse the function of NumPy or SciPy that asked for it.
+    """Tell all recorders that a value is read from outside, or refuse the function of NumPy or SciPy that reads it.
 
     Args:
-      way: How, where a program of the user's asked.
-      caller: The frame that asked.
+      way: The way in which the user's program reads it.
+      caller: The frame that reads it.
     Raises: ArgumentTypeError (a TypeError): a derivative is being recorded and would end in that function.
     """
     name = name_of_library_function(caller)
@@ -75,7 +74,7 @@ def name_of_library_function(caller: FrameType) -> str | None:
         frame = frame.f_back
     for frame in reversed(
         inner
-    ):  # decorators and checks of arguments have no name, but a function that they stand around
+    ):  # wrappers by decorators and argument checks have no public name, but the wrapped function has
         space, names = _space(frame.f_globals.get("__name__", "")), _names(frame)
         if not any(part.startswith(("_", "<")) for part in names) and space != "scipy":
             return ".".join([space, *names])
@@ -106,7 +105,7 @@ def _space(module: str) -> str:
 
 
 def _names(frame: FrameType) -> list[str]:
-    """The name of a frame's function, after that of its class; of what makes or calls an object only the class."""
+    """The name of a frame's function, preceded by that of its class; for `__init__` and `__call__` the class alone."""
     names = frame.f_code.co_qualname.split(".")
     if len(names) < 2 or not frame.f_code.co_argcount:
         return names

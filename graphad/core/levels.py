@@ -1,7 +1,7 @@
 """The chain of levels of a thread: the top level runs an op, and its recorders see the op afterwards.
 
 `EagerLevel` is at the bottom, above it any mix of trace and batch levels. No level at all means eager without recorders, the
-short way. A level belongs to the thread and task that entered it; others do not inherit it.
+short way. A level belongs to the thread and task that entered it; other threads and tasks do not inherit it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def here() -> tuple[int, int] | int:
 def current() -> Any:
     """The top level, None for eager without recorders; a level inherited from another thread or task does not count."""
     level = _level.get()
-    # What this thread has entered or records, it did here or around the running event loop, all of whose tasks it encloses.
+    # A level of this thread was entered in this task, or around the running event loop, and then encloses all of its tasks.
     # `bind` and the read of a variable ask for the thread before they call, since a call would be felt in each op of a tape.
     if level is None or (level.owner == get_ident() and (level.entries or level.recorders)):
         return level
@@ -123,7 +123,7 @@ def trace_in_progress() -> Any:
 
 
 def _hearing() -> Iterator[Recorder]:
-    """The recorders that a value which leaves concerns: not those around a function whose derivative the user wrote."""
+    """The recorders to notify that a value leaves: not those around a function whose derivative the user wrote."""
     for level in chain():
         for recorder in reversed(level.recorders):
             if getattr(recorder, "has_rule", False):
@@ -132,7 +132,7 @@ def _hearing() -> Iterator[Recorder]:
 
 
 def unwatched() -> Any:
-    """What `entered` takes for a block that neither tapes nor traces see: the device of the block around it remains."""
+    """The level to enter for a block that neither tapes nor traces see; the device of the enclosing block remains."""
     for level in chain():
         if getattr(level, "is_place", False):
             return level.alone()
@@ -146,14 +146,14 @@ def note_exit(x: TensorLike, way: str) -> None:
 
 
 def is_followed(x: Handle | Tensor) -> bool:
-    """Whether a derivative by this value would end where it leaves for NumPy."""
+    """Whether a derivative with respect to something that this value depends on would end where NumPy reads it."""
     return any(recorder.follows(x) for recorder in _hearing())
 
 
 class entered:
     """Make `level` the top level inside the block.
 
-    A signal handler may raise between any two calls: an interrupt before the block leaves the level of before.
+    A signal handler may raise between any two calls. An interrupt before the block begins leaves the previous level in place.
     """
 
     __slots__ = ("_before", "_level")
@@ -183,7 +183,7 @@ class entered:
 
 
 def leave_traces(before: Any) -> None:
-    """After an error: return to the level of before, if a trace that has begun since was not left.
+    """After an error: return to the previous level, if a trace that began later was not left.
 
     An interrupt may come when a block ends, before anything was restored.
     """
@@ -215,8 +215,8 @@ def add_recorder(
 ) -> Any:
     """Attach a recorder to the current level, which `make_eager` creates when there is none; returns the level.
 
-    A recorder that was paused returns to its earlier level, `again`, if that is still in the chain, to its place behind those
-    that are `older`: an outer recorder has to see an op before an inner one computes with its outputs.
+    A paused recorder returns to its earlier level, `again`, if that is still in the chain, and to its place behind the recorders
+    in `older`: an outer recorder must see an op before an inner one computes with its outputs.
     """
     top = level = current()
     if level is None and again is None:  # nearly always
@@ -249,7 +249,7 @@ def paused(level: Any, recorder: Recorder) -> Iterator[None]:
     try:
         yield
     finally:
-        # In the order of before: an outer recorder has seen an op before what an inner one makes of it uses the outputs.
+        # In the previous order: an outer recorder must see an op before an inner one computes with its outputs.
         now = level.recorders
         kept = [each for each in before if each is recorder or any(each is other for other in now)]
         level.recorders = (*kept, *[each for each in now if not any(each is other for other in kept)])
@@ -257,7 +257,7 @@ def paused(level: Any, recorder: Recorder) -> Iterator[None]:
 
 
 def remove_recorder(level: Any, recorder: Recorder) -> tuple[Recorder, ...]:
-    """Detach a recorder from the level that `add_recorder` returned; returns those that are older."""
+    """Detach a recorder from the level that `add_recorder` returned. Returns: The recorders that were attached before it."""
     before: tuple[Recorder, ...] = level.recorders
     older: tuple[Recorder, ...] = ()
     if len(before) == 1 and before[0] is recorder:  # nearly always

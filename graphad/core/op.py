@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from graphad.core.dtypes import as_dtype
 from graphad.core.errors import (
-    GraphadError,
     InternalError,
     InvalidArgumentError,
     MissingGradientError,
     MissingRuleError,
-    ResourceExhaustedError,
-    RuleError,
+    mark_foreign,
 )
 from graphad.core.inputs import checking
 from graphad.core.interning import OpType as OpType
@@ -27,7 +24,7 @@ from graphad.core.memo import Memo
 from graphad.core.references import MIXED as MIXED
 from graphad.core.registry import gradient_of, register
 from graphad.core.run_sizes import FindsSizes
-from graphad.core.shapes import MOST_AXES, require_possible
+from graphad.core.shapes import require_possible
 from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -59,14 +56,17 @@ class Op(FindsSizes, metaclass=OpType):
     Class attributes:
       name, version: What a file calls the op, and the version of its meaning.
       quick: For eager speed: the value from eager inputs that need no further check; None to take the usual way.
-      quick_vjp: The same for `vjp`: the cotangents from NumPy's value of that of the one output, where nothing follows them.
-      pull_into: For eager speed: adds the cotangent of the first input to the one that it has already, an array that nobody else
-      holds; called with the context, NumPy's value of the cotangent of the output, and that array. False where it does not.
-      touching: Of an op that mixes elements along axes alone, by context and cotangent: what broadcasts with the operand and is 0
-      exactly where all cotangents are 0 of results that an element has a part in.
+      quick_vjp: The same for `vjp`, where no recorder follows the cotangents: those of the inputs, from the array of the output's
+        cotangent.
+      pull_into: For eager speed: adds the cotangent of the first input in place to the sum so far, an array that nobody else
+      holds. It is called with the context, the array of the output's cotangent, and that sum; it returns False if it has not
+      added.
+      touching: Of an op that mixes elements along axes only, called with context and cotangent: a tensor that broadcasts with the
+      operand and is 0 exactly for the elements whose results all have cotangents of 0.
       multiple: `infer`, `eval` and every rule use a tuple of outputs; set by `TupleOp`.
       keeps: The inputs and the outputs that `vjp` reads: for each True for all, False for none, or a tuple of positions.
-      keeps_alone: Of an op with two operands: what `keeps` is where a tape follows the first alone, and where the second alone.
+      keeps_alone: Of an op with two operands: `keeps` if a tape follows only the first operand, and if it follows only the
+        second.
       by_value: Positions of the inputs whose values, not only shapes, the outputs depend on; True for all.
       effects: Sum of READS, WRITES, IO. Nodes with effects keep their order and are never merged or dropped.
       aliases: {output: input} where an output is a view of an input or may overwrite it.
@@ -92,9 +92,9 @@ class Op(FindsSizes, metaclass=OpType):
       branches: It runs its `then_graph` or its `else_graph`.
       loads: It returns the value of its first input, a variable.
       stores: It assigns its second input to the variable that is its first.
-      sets: The same, where a plan must ask its `eval` to do so.
+      sets: Like `stores`, but a plan must call its `eval` for it.
       checks: Its only effect is that it may raise.
-      prints: Its only effect is what it prints, which a run that is made again leaves out (`core/printed.py`).
+      prints: Its only effect is that it prints. A repeated run does not print again (`core/printed.py`).
       guarded: It reads and writes a variable in one step, and takes the variable's guard itself.
       infix: Its Python operator, "{} + {}"; the fastest way to compute it on NumPy scalars.
       moves: It only moves elements, so that known elements of an input are known elements of the result.
@@ -102,24 +102,25 @@ class Op(FindsSizes, metaclass=OpType):
       holds_sizes: The elements of its result are its `dims`: numbers, and symbols until sizes are known.
       lowers_alike: Its form depends on the dtypes of its inputs alone.
       pointwise: Each element of its result depends on one element of each operand, that of its place.
-      masks: Its rule has zeros for elements that it did not take.
-      carries_masks: Where cotangents of its results are zeros, those of the elements that these were computed from are zeros.
-      tells_taken: Its result tells which elements of a cotangent a `where` took; since only elements that are not finite depend
-      on it, a rule that reads it is linear nevertheless.
-      takes_spread: The steps of its rule take a cotangent of ones that all lie in one place as quickly as any other, or quicker.
+      masks: The cotangents by its rule are 0 for elements that it did not take, as those of `where`.
+      carries_masks: If the cotangents of its results are 0, its rule gives 0 for the elements from which they were computed.
+      tells_taken: Its result says which elements of a cotangent a `where` took. Only elements that are not finite depend on it,
+      so a rule that reads it is still linear.
+      takes_spread: Its rule is not slower for a cotangent of ones that is one broadcast element than for an array in memory.
       takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
         that may hold some.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input unchanged.
       rounds_once: It computes float16 and bfloat16 in float32, and rounds the result.
       total: Whether it has a result for all values of inputs whose shapes fit; None to derive this from other traits.
-      refuses: "zero" or "negative": the integers as second input for which it raises nevertheless.
+      refuses: "zero" or "negative": which integers as second input are an error although `total` holds.
       copies: Its result repeats elements of its input and may be far larger.
       closes_over: It has a Python rule that refers to values of the trace that contains it.
       evenly: For an op whose elements are evenly spaced: the positions of the inputs that hold the first and the distance.
       counts: 1 for a sum and -1 for a difference, which advance loop counters; 0 for other ops.
       compares: For a comparison: ("<" or ">", 1 if equality is included, else 0).
-      alone: A device's library has no function for it: an eager one runs there as a graph of its own, which is compiled once hot.
+      alone: A device's library has no function for it. An eager one runs on the device as a graph with one node, which is
+        compiled once hot.
       known_as: The public name, if it differs from `name`.
       words: {attribute or input: its name in messages}, if that differs.
       formerly: {name of a removed op: function from its attributes to those of this op}.
@@ -242,7 +243,7 @@ class Op(FindsSizes, metaclass=OpType):
         return None
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
-        """Raises if the inputs do not fit in a way that cannot happen in traced code, so that `infer` need not check it.
+        """Raises if the inputs are wrong in a way that is impossible in traced code, which `infer` therefore does not check.
 
         Called for graphs from files. The number of inputs, and which are variables, agree with the schema already.
         """
@@ -296,7 +297,7 @@ class Op(FindsSizes, metaclass=OpType):
             # one.
             x_bars = rule(ctx.on(self, ctx.outputs), *bars)
         except Exception as error:  # raised again, marked as the user's
-            _leave(error)
+            mark_foreign(error)
             raise
         x_bars = list(x_bars) if isinstance(x_bars, list | tuple) else [x_bars]
         if len(x_bars) != len(ctx.inputs):
@@ -335,7 +336,8 @@ class Op(FindsSizes, metaclass=OpType):
         return None
 
     def expanded(self, *inputs: Any) -> Tensor | tuple[Tensor, ...] | None:
-        """The same in terms of ops that have kernel forms, for devices where those beat steps of `eval`; None: there is nothing.
+        """The same computation by ops that have kernel forms, for devices on which these are faster than `eval`; None if there is
+        none.
 
         Called while tracing, with inputs of definite shapes, whose sizes may be symbols.
         """
@@ -343,17 +345,18 @@ class Op(FindsSizes, metaclass=OpType):
 
     @property
     def in_steps(self) -> tuple[Op, Array, Op] | None:
-        """For an op that gives the value of the variable that is its first input and then adds a constant to it: the op that
-        only gives the value, the constant, and the op that assigns the sum. None for others.
+        """For an op that reads the variable that is its first input and then adds a constant to it: the op that only reads, the
+        constant, and the op that assigns the sum. None for other ops.
         """
         return None
 
     def views(self, sites: Sequence[Any], specs: Sequence[TensorSpec]) -> Any:
-        """The outputs, of these specs, as sites of the inputs (`kernels/sites.py`), if it moves no element; else None."""
+        """The outputs, whose specs are given, as sites in the storage of the inputs (`kernels/sites.py`); None if elements must
+        be moved."""
         return None
 
     def parts_of(self, whole: Any, sites: Sequence[Any], number: Callable[[int], Any]) -> Any:
-        """The parts that the output, the site `whole`, is assembled from, if it only moves elements; else None.
+        """The parts from which the output, at the site `whole`, is assembled if the op only moves elements; else None.
 
         Args:
           whole: The output in C order.
@@ -385,7 +388,8 @@ class Op(FindsSizes, metaclass=OpType):
         return None
 
     def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int] | None:
-        """`by_value` for the outputs that are used; None for all inputs; with `but_masks` without what `tells_taken` reads."""
+        """`by_value` for the outputs that are used, None for all inputs; with `but_masks` an op that `tells_taken` reads no
+        value."""
         if but_masks and self.tells_taken:
             return ()
         return None if self.by_value is True else self.by_value
@@ -497,7 +501,8 @@ def no_form(reason: str) -> Callable[..., Any]:
 
 
 def else_eval(reason: str) -> Callable[[T], T]:
-    """Decorator of a `lower` whose form not every backend takes for all dtypes: the reason, as for `no_form`, where none does."""
+    """Decorator of a `lower` whose form some backends do not support for all dtypes: the reason given for those, as by
+    `no_form`."""
 
     def reasoned(lower: T) -> T:
         lower.reason = reason  # type: ignore[attr-defined]
@@ -529,83 +534,3 @@ def evaluated(op: Op, values: Sequence[Any], count: int | None = None) -> tuple[
     if count is not None and len(out) != count:
         raise InternalError(f"{op.name}: it gave {len(out)} outputs where its graph says {count}.")
     return tuple([y[()] if type(y) is np.ndarray and not y.ndim else y for y in out])
-
-
-# What NumPy and Python raise if an op does not accept its operands; other errors have other causes.
-RAW_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    BufferError,
-    LookupError,
-    MemoryError,
-    TypeError,
-    ValueError,
-)
-
-
-def named(error: Exception, op: Op | type[Op]) -> Exception:
-    """The error of a rule with the op's name; unchanged if it is graphad's own or comes from a user's function.
-
-    Rules rely on what traced code guarantees, which an op from a file with operands of unknown rank may violate.
-    """
-    if (
-        isinstance(error, GraphadError)
-        or not isinstance(error, RAW_ERRORS)
-        or hasattr(error, "graphad_foreign")
-    ):
-        return error
-    if op.extension:
-        return _leave(error)
-    said = str(error)
-    is_large = said.startswith(TOO_LARGE)
-    if is_large:
-        said = NO_MEMORY
-    elif said.startswith(_MANY_AXES):
-        said = f"the result would have more than the {MOST_AXES} axes that a tensor may have"
-    elif isinstance(error, OverflowError):
-        said = "a number is too large for the integers of the machine"
-    kind = ResourceExhaustedError if is_large or isinstance(error, MemoryError) else RuleError
-    made = kind(f"{op.name}: {said.rstrip('.') or type(error).__name__}.")
-    made.__cause__ = error
-    for note in getattr(error, "__notes__", ()):
-        made.add_note(note)
-    return made
-
-
-NO_MEMORY = "an array of it would have more bytes than there are addresses"
-# What NumPy says, as a ValueError, of a shape that no memory could hold.
-_MANY_AXES = ("maximum supported dimension", "number of dimensions must be within")
-TOO_LARGE = (
-    "array is too big",
-    "iterator is too large",
-    "Maximum allowed dimension exceeded",
-    "Maximum allowed size exceeded",
-)
-
-
-def _leave(error: Exception) -> Exception:
-    """Mark the error as a user's, for the loops and branches around the op too."""
-    foreign: Any = error
-    foreign.graphad_foreign = True
-    return error
-
-
-def explained(error: Exception, op: Op, values: Sequence[Any]) -> Exception:
-    """The error of `infer` for values on which `eval` has failed; if it accepts them, the error of `eval` with the op's name.
-
-    While tracing with unknown ranks `infer` may have found no fault; NumPy's own message does not name the op.
-    """
-    if isinstance(error, GraphadError) or op.structured or op.extension:
-        return named(error, op)
-    try:
-        specs = [
-            x.spec if hasattr(x, "spec") else TensorSpec.of(np.shape(x), as_dtype(x.dtype)) for x in values
-        ]
-        output_specs(op, specs)
-    except GraphadError as said:
-        said.__cause__ = error
-        return said
-    except RAW_ERRORS:  # `infer` itself cannot handle them
-        pass
-    return named(error, op)

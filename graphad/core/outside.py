@@ -42,7 +42,7 @@ class RaggedTensorSpec(metaclass=_Outside):
 
 
 class Operation(metaclass=_Outside):
-    """`isinstance` is always False: a graph's nodes are no objects of the program; annotations may name the class.
+    """`isinstance` is always False: programs get no objects for the nodes of a graph. Annotations may name the class.
 
     Args:
       args, kwargs: Whatever it is called with.

@@ -1,8 +1,9 @@
-"""Whether an array has other owners than the one that asks: by Python's count of references, where that can be trusted.
+"""Whether an array has other owners than the caller: by Python's reference count, on interpreters where it is exact.
 
-Who wants to write into the array of a handle takes it out of the handle first, and counts then: another thread that reads the
-handle waits until the array is back. It gets the array before or after the change, and never one that changes in its hands.
-Meanwhile the handle is of a class whose `data` waits, so that reading costs nothing more at any other time.
+To write into the array of a handle, a thread first takes the array out of the handle, and then counts its references. Another
+thread that reads the handle meanwhile waits until the array is back. So it gets the array as it is before or after the change,
+never an array that is being changed. The handle has meanwhile a class whose `data` waits, so that reads at other times cost
+nothing more.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def is_alone(owner: Any, attribute: str = "data") -> bool:
     return COUNTS_ARE_EXACT and _count(owner, attribute) == _ALONE
 
 
-_writing = forks.awaited()  # a forked child would have half of what is written
+_writing = forks.awaited()  # a child forked now would have a half-written array
 _taken: dict[int, _Owner] = {}  # the array that is being written into, by the identity of its handle
 
 
@@ -81,7 +82,7 @@ def _waiting(kind: type) -> type:
 def _read_later(handle: Any) -> Any:
     with _writing:
         taken = _taken.get(id(handle))
-        # The thread that writes is here only in a signal's handler or a finalizer.
+        # The writing thread itself reads the handle only in a signal handler or a finalizer.
         return handle.data if taken is None else arrays.copy(taken.data)
 
 

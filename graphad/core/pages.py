@@ -1,4 +1,4 @@
-"""Has the C library keep memory that large arrays are freed from, so that the next ones need no fresh pages.
+"""Makes the C library keep the memory of freed large arrays, so that the next arrays need no fresh pages.
 
 glibc returns what was freed at once: arrays above a threshold are mappings of their own, and the top of the heap is cut off where
 more than twice the threshold lies free. Every array that an op then makes is filled with fresh pages, each of which costs the
@@ -13,5 +13,5 @@ import numpy as np
 
 _LARGEST = (32 << 20) - (1 << 13)  # bytes; larger arrays do not count
 
-with suppress(MemoryError):  # a process that may not have as much keeps less
+with suppress(MemoryError):  # a process with a lower limit on memory keeps less
     np.empty(_LARGEST, np.uint8)

@@ -1,7 +1,7 @@
-"""What a run has printed, so that one which is made again because it had no answer leaves that out.
+"""Counts what a run has printed, so that a run that is repeated, because it found no result, does not print it again.
 
-The second run computes the same and prints in the same order. So it skips as many texts as are out already, and goes on from
-there: each appears once, and when it is due.
+The second run computes the same values and prints in the same order. So it skips as many texts as the first run has printed, and
+prints the rest: each text appears once, and in its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Mark = tuple[int, int]
 
 
 class _Printed(threading.local):
-    """Of the runs in this thread: how many texts are out, how many more are to be skipped, and whether a run is there."""
+    """The runs of this thread: how many texts they have printed, how many more to skip, and whether a run is in progress."""
 
     out = 0
     skipped = 0
@@ -25,8 +25,8 @@ _printed = _Printed()
 
 
 def once(write: Callable[..., None], *text: str) -> None:
-    """Write a text unless it is out already. What a stream prints by calls of its own is not a text of this run, nor is a text
-    out whose writing raises."""
+    """Write a text unless an earlier run has printed it. Calls that the stream itself makes while it prints do not count as texts
+    of this run. If the stream raises, the text does not count as printed."""
     if _printed.skipped and _printed.is_running:
         _printed.skipped -= 1
         return
@@ -40,21 +40,21 @@ def once(write: Callable[..., None], *text: str) -> None:
 
 
 def mark() -> Mark:
-    """Where a run begins that may have to be made again."""
+    """The state at the beginning of a run that may have to be repeated."""
     if not _printed.is_running:
         _printed.skipped = 0
     return _printed.out, _printed.skipped
 
 
 def again(begun: Mark) -> None:
-    """A run that began there has no answer and is made again: what it has printed is out."""
+    """A run that began at the mark `begun` found no result and is repeated: the texts that it has printed are skipped."""
     out, skipped = begun
     _printed.skipped = skipped + _printed.out - out
 
 
 @contextmanager
 def running() -> Iterator[None]:
-    """A call with all its runs: behind the outermost one nothing is skipped any more."""
+    """The block of a call with all its runs. After the outermost call nothing is skipped any more."""
     outer, _printed.is_running = _printed.is_running, True
     try:
         yield

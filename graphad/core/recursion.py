@@ -9,16 +9,16 @@ from graphad.core.frames import repeated_call
 
 
 def explained_recursion(error: RecursionError, caller: str, when: str, cure: str) -> RecursionError:
-    """Python's error as one that names the function and how often it has called itself; the error where there is no such.
+    """An error that names the user's function and how often it has called itself; Python's own error if no function repeats.
 
     Args:
       error: Python's error, while it is handled.
       caller: The function of graphad's, or the traced one.
-      when: What was done meanwhile, as in "while it is traced".
+      when: The circumstance, as in "while it is traced".
       cure: What to do instead, without a full stop.
     """
     cause = error.__cause__ if isinstance(error, EndlessRecursionError) else error
-    # Each of the calls explains what comes out of the next one; the outermost sees all of them.
+    # Each call replaces the error of the call inside of it; the outermost one sees all of the calls.
     found = repeated_call(error) if isinstance(cause, RecursionError) else None
     if found is None:
         return error

@@ -1,4 +1,5 @@
-"""What Python or NumPy refuses, as graphad's errors, which say of which function it is an argument and what is needed."""
+"""Errors of Python and NumPy about arguments, turned into graphad's errors that name the function, the argument and what is
+needed."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from graphad.core.errors import (
 )
 
 _SHOWN = 60
-_MOST = 2**20  # elements of what is no list; a sequence whose items never end has no other mark
+_MOST = 2**20  # limit for sequences of unknown length: nothing else shows that one never ends
 
 
 def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> NoReturn:
-    """Raises graphad's error of the same class of Python's as `cause`, or `cause` itself where it is graphad's already.
+    """Raises graphad's error of the same Python class as `cause`, or `cause` itself if it is graphad's own.
 
     Args:
       cause: What Python or NumPy raised for an argument.
@@ -40,9 +41,9 @@ def refuse(cause: Exception, op: str, name: str, given: object, needed: str) -> 
 
 
 def members(op: str, name: str, given: Iterable[Any], needed: str) -> list[Any]:
-    """The list of what an argument holds.
+    """The items of an argument, as a list.
 
-    Raises: ArgumentTypeError: Python cannot walk through it; InvalidArgumentError: it has no end, or a length that is none.
+    Raises: ArgumentTypeError: it cannot be iterated over; InvalidArgumentError: it does not end, or its length is invalid.
     """
     if isinstance(given, list | tuple):
         return list(given)

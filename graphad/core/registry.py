@@ -24,7 +24,7 @@ _GRADIENTS: dict[str, tuple[Callable[..., Any] | None, str]] = {}
 
 
 class DuplicateGradientError(KeyError):
-    """A gradient was registered under a name that has one."""
+    """A gradient is registered for an op that has one already."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -48,7 +48,7 @@ def register(op_class: Any) -> None:
 
 
 def register_later(modules: dict[str, str]) -> None:
-    """Tell which modules have further ops, and the names of these, with spaces between.
+    """Tell which modules, not imported yet, have further ops: {module: the names of its ops, separated by spaces}.
 
     A module is imported when one of its ops is first looked up.
     """
@@ -114,7 +114,7 @@ def register_gradient(name: str, rule: Callable[..., Any] | None, where: str) ->
 
 
 def gradient_of(name: str) -> Callable[..., Any] | None:
-    """The gradient function registered for `name`; "no gradient" comes back as a rule that gives None."""
+    """The gradient function registered for `name`; for an op registered without a gradient, a rule that returns None."""
     found = _GRADIENTS.get(name)
     if found is None:
         return None
@@ -130,6 +130,6 @@ def _plain(name: str) -> str:
 
 
 def _built_in(plain: str) -> str | None:
-    """The name of the op whose plain name that is, or None."""
+    """The name of the built-in op with this plain name, or None."""
     late = (name for names in list(_late.values()) for name in names.split() if _plain(name) == plain)
     return _PLAIN_NAMES.get(plain) or next(late, None)

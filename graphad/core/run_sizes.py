@@ -1,4 +1,4 @@
-"""What ops say of sizes that only a run of native code finds; the compiler asks while it assumes sizes (`passes/assume.py`)."""
+"""What ops declare about sizes that only a run of native code finds; `passes/assume.py` reads it while it assumes sizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class FindsSizes:
-    """The part of every op that is about such sizes.
+    """The attributes and methods of an op about such sizes; a base class of `Op`.
 
     Class attributes:
-      is_kept: Its node stays where nothing reads it: it finds a size, or checks one. Set for single ops, not for classes.
-      is_prefix: What it computes from its attributes for a smaller size is the beginning of what it computes for a larger one.
-      refers_to_sizes: What inputs give, where it refers to some, are sizes, of each of which any number from 0 has a meaning.
+      is_kept: Its node is kept although nothing reads it, since it finds or checks a size. Set for single ops, not for classes.
+      is_prefix: Its result for a smaller size is the beginning of its result for a larger size.
+      refers_to_sizes: The inputs that its attributes refer to are sizes, and every number from 0 on is valid.
     """
 
     is_kept: ClassVar[bool] = False
@@ -25,7 +25,8 @@ class FindsSizes:
     refers_to_sizes: ClassVar[bool] = True
 
     def with_likely_sizes(self, difference: Callable[[int, int], Any]) -> Op:
-        """The op with sizes that its inputs probably imply, which it checks. `difference`: of two inputs, None if not known."""
+        """The op with the sizes that its inputs probably imply, and which it checks. `difference(i, j)` is that of two inputs,
+        None if unknown."""
         return self  # type: ignore[return-value]
 
     def with_measured_sizes(self, inputs: Sequence[TensorSpec], symbol: Callable[..., Any]) -> Op:
@@ -37,15 +38,15 @@ class FindsSizes:
         return ()
 
     def measurable(self, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
-        """An op and inputs with the same result, whose `with_measured_sizes` has symbols where that of this one has none; None if
-        there is none, or it has them itself."""
+        """An equivalent op and its inputs, for which `with_measured_sizes` returns symbols although it returns none for this op.
+        None if there is none, or if this op has symbols itself."""
         return None
 
     def with_counts(
         self, sized: Callable[[Tensor], Any], *inputs: Tensor
     ) -> tuple[Op, Sequence[Tensor]] | None:
-        """An op and inputs with the same result, whose sizes are what `sized` says of integers that are inputs: numbers, symbols,
-        or None. Called for inputs of definite shapes, if that of a result depends on values, and for ops with attributes that are
-        such symbols already. None if there is no such op.
+        """An equivalent op and its inputs, with the sizes that `sized` returns for integer inputs: a number, a symbol or None.
+        Called for inputs of definite shapes if the shape of a result depends on values, and for ops with attributes that are such
+        symbols already. None if there is no such op.
         """
         return None

@@ -308,7 +308,7 @@ def _fits_64_bits(x: object) -> bool:
 
 
 def _is_beyond_64_bits(x: object) -> bool:
-    """Whether it is, or holds, an integer that the machine has not."""
+    """Whether it is, or holds, an integer of more than 64 bits."""
     if type(x) is tuple:
         return any(_is_beyond_64_bits(item) for item in x)
     return type(x) is int and not -_MOST <= x < _MOST
@@ -334,7 +334,7 @@ def _at_least(name: str, least: int) -> Kind:
 
 
 def between(name: str, least: int, most: int) -> Kind:
-    """An integer of a range, where a greater one would take for ever or is not computed."""
+    """A kind of integers from a range. Larger ones would take too long, or have no formula."""
     return Kind(
         name,
         lambda x: type(x) is int and least <= x <= most,
@@ -346,7 +346,7 @@ def between(name: str, least: int, most: int) -> Kind:
 
 
 def too_many_axes(count: int) -> str:
-    """What is wrong with a shape, or with something for each axis, of so many axes, as words that follow "which"."""
+    """The error for a shape, or a tuple with an entry for each axis, with this many axes, as words that follow "which"."""
     return f"has {count} entries; a tensor has at most {MOST_AXES} axes"
 
 

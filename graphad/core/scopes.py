@@ -39,7 +39,7 @@ _used: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # the unique name
 
 
 class DefaultGraph:
-    """The graph that a function is traced into, as far as a program may ask about it; outside of functions, none.
+    """What a program may read of the graph into which a function is traced; outside of functions it stands for no graph.
 
     Attributes:
       building_function: Whether a function is being traced.
@@ -63,11 +63,12 @@ class DefaultGraph:
         return get_current_name_scope()
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """A name within the current scope that it has not given yet, whose case does not count.
+        """A name within the current scope that this graph has not returned before; upper and lower case do not count as
+        different.
 
         Args:
           name: The name; where it has been given, `_1`, `_2` and so on stand behind it.
-          mark_as_used: Whether it is given by this.
+          mark_as_used: Whether later calls avoid the name.
         """
         used = _used.setdefault(_OUTSIDE if self._trace is None else self._trace, set())
         whole = found = current_scope() + name

@@ -18,7 +18,8 @@ from graphad.core.dtypes import from_numpy
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.ieee import hush, unhush
 from graphad.core.memo import Memo
-from graphad.core.op import Op, evaluated, explained, output_specs
+from graphad.core.op import Op, evaluated, output_specs
+from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Handle
 from graphad.devices.array import DeviceArray, device_array

@@ -1,7 +1,7 @@
 """Variables made while lists or dicts wait for values of a restored checkpoint.
 
-Such a list tells nobody that a variable was put into it. So the variable, before it is read or written, has the lists looked at;
-once it has its value, or nothing waits any more, it is an ordinary one.
+A list does not report that a variable was put into it. So such a variable, before it is read or written, has the waiting lists
+searched. Once it has its value, or no list waits any more, it becomes an ordinary variable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _slot: Any = vars(Handle)["data"]
 
 
 class AwaitedVariable(Variable):
-    """A variable that may have been put into a list that waits for it."""
+    """A variable that may have been put into a list for whose items restored values wait."""
 
     __slots__ = ()
 

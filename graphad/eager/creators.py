@@ -13,16 +13,16 @@ from graphad.core.errors import ArgumentTypeError
 
 
 class _Scopes(threading.local):
-    creators: tuple[Callable[..., Any], ...] = ()  # those of the blocks around, the outermost first
+    creators: tuple[Callable[..., Any], ...] = ()  # the creators of the enclosing blocks, the outermost first
 
 
 _scopes = _Scopes()
 
 
 class Created(type):
-    """The class of the class of variables: a call of it asks the creators of the blocks around, the innermost first."""
+    """The metaclass of variables: calling the class calls the creators of the enclosing blocks, the innermost first."""
 
-    if not TYPE_CHECKING:  # a checker sees the constructor
+    if not TYPE_CHECKING:  # type checkers see the constructor instead
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             creators = _scopes.creators
@@ -49,7 +49,7 @@ def _parameters_of(cls: type) -> inspect.Signature:
 
 
 def _maker(cls: type, creators: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
-    """What a creator is given to make the variable by: the next creator outwards, in the end the class."""
+    """The `next_creator` of a creator: the creator of the enclosing block, and for the outermost one the class itself."""
 
     def make(**kwargs: Any) -> Any:
         if not creators:
@@ -63,9 +63,9 @@ def _maker(cls: type, creators: tuple[Callable[..., Any], ...]) -> Callable[...,
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """Within the block, `Variable(...)` calls `variable_creator(next_creator, **kwargs)` and gives what that returns.
 
-    `kwargs` are all arguments of `Variable` by name. A creator may change them, call `next_creator(**kwargs)`, which is the
-    creator of the block around or makes the variable, or return something else. It holds for this thread, and for functions that
-    are traced in the block.
+    `kwargs` are all arguments of `Variable` by name. A creator may change them and call `next_creator(**kwargs)`, which calls the
+    creator of the enclosing block, or makes the variable if there is none; or it may return another object. Creators apply in
+    this thread, and in functions that are traced in the block.
 
     Args: variable_creator: A function of the next creator and the arguments of `Variable`.
     Returns: A context manager.

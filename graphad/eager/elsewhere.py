@@ -43,7 +43,9 @@ class DeviceVariable(Variable):
 
     @data.setter
     def data(self, value: DeviceArray | Array) -> None:
-        if hasattr(self, "_graphad_place"):  # the short way of an assignment, which would accept CPU arrays
+        if hasattr(
+            self, "_graphad_place"
+        ):  # the short way of `assign` sets this, and would accept arrays of the CPU
             raise DeviceDataError(
                 f"variable {self.name!r} is on {self.location!r}; `assign` gives it another value."
             )
@@ -52,7 +54,7 @@ class DeviceVariable(Variable):
 
     @property
     def guard(self) -> Any:
-        """That of its place, which ops and compiled calls take too."""
+        """The guard of its place, which ops and compiled calls take too."""
         return self._graphad_place.guard
 
     @guard.setter

@@ -1,7 +1,7 @@
 """`Variable`: a tensor that can be given new values, watched by tapes and kept by models.
 
-Functions capture a variable by reference. `assign` binds another array; only `ops/state/slices.py` writes into one that nobody
-else holds.
+Functions capture a variable by reference. `assign` replaces the array; only `ops/state/slices.py` writes into the array itself,
+if it has no other owner.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
       constraint: A function of the value that gives an allowed one; optimizers apply it after each update.
       synchronization, aggregation: Kept for compatibility; a variable is on one device. A variable that is synchronized ON_READ
       is not trainable by default.
-      shape: The shapes it may have, by default what is known of the initial value's shape; `TensorShape(None)` allows every
-      shape.
+      shape: The shapes that its values may have, by default the known part of the initial value's shape; `TensorShape(None)`
+      allows every shape.
       validate_shape: Accepted for compatibility; the shape is always checked.
       caching_device, variable_def, import_scope, experimental_enable_variable_lifting: Accepted for compatibility.
     Raises:
@@ -144,7 +144,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
                 "The `initial_value` arg to `tf.Variable` must be specified: a number, an array, a tensor, or a function of no "
                 "arguments that returns one."
             )
-        settle()  # its owner may have been put into a list after a checkpoint was restored
+        settle()  # its owner may be in a list that waits for values of a restored checkpoint
         trace = trace_in_progress()
         creation = None if trace is None else trace.creation
         if trace is not None and creation is None:
@@ -231,7 +231,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
         return EagerTensor(array)
 
     def kin(self, value: Array, name: str) -> Variable:
-        """A variable that is not trainable, on the same device."""
+        """A new variable that is not trainable, on the same device."""
         return Variable(value, trainable=False, name=name)
 
     def follow_by_default(self, trainable: bool) -> None:
@@ -416,7 +416,7 @@ class Variable(Scattered, Handle, Arithmetic, metaclass=Created):
 
     def _update(self, op: Op, formula: Callable[[Any, Any], Any], delta: Any) -> None:
         """Assign what `op` gives for the value and `delta`; `formula` is the same for arrays of one shape and dtype."""
-        delta = self._operand(delta)  # may run a user's code, so not under the guard
+        delta = self._operand(delta)  # a user's code may run here, so without the guard
         with self.guard or self._first_guard():
             if busy() is None and type(delta) is EagerTensor and not self.away:
                 x, y = self.data, delta.data
@@ -539,8 +539,8 @@ for _symbol, _slot, _method in (
 
 
 def pin(variable: Variable) -> None:
-    """Bind the current traces to this variable: a function being traced that takes it as an argument will not use the trace for
-    another variable of the same shape."""
+    """Bind the current traces to this variable: a function that takes it as an argument and is being traced will need another
+    trace for another variable, even of the same shape."""
     for level in chain():
         creation = getattr(level, "creation", None)
         if creation is not None:
@@ -548,7 +548,8 @@ def pin(variable: Variable) -> None:
 
 
 def _by_mode(value: Any, dtype: DType) -> Any:
-    """A tensor in the dtype of the variable that it is assigned to, where that is what both together give; else itself."""
+    """A tensor cast to the dtype of the variable to which it is assigned, if promotion of both gives that dtype; else the tensor
+    itself."""
     value = lift(value)
     if value.dtype is dtype:
         return value
@@ -569,7 +570,8 @@ def _place_of_block() -> str | None:
 
 
 def _initial(value: object, dtype: DType | None, creation: Any) -> tuple[Any, Dims]:
-    """The initial value as a NumPy value, computed outside any trace, and what is known of its shape in every call."""
+    """The initial value as a NumPy value, computed outside any trace, and the part of its shape that is the same in every
+    call."""
     if isinstance(value, Tensor) and value.away:
         value = _here(value)
     if callable(value) and not isinstance(value, Tensor):

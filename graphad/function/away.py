@@ -1,6 +1,6 @@
 """The short way of calls whose arguments are all tensors of one device: from their shapes straight to the plan.
 
-`Function` makes an `Away` at its first such call, so that a program without a device imports nothing of this.
+`Function` makes an `Away` at its first such call, so that programs without a device do not import this module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from graphad.compiler.plan.executable import executable_of
 from graphad.core.bind import EagerLevel
 from graphad.core.errors import GraphadError
 from graphad.core.levels import current
-from graphad.core.op import explained
+from graphad.core.rule_errors import explained
 from graphad.core.tensor import Handle
 from graphad.devices.level import DeviceLevel
 from graphad.devices.run import as_tensor
@@ -23,19 +23,19 @@ _MOST = 64  # shapes that are remembered
 
 
 class Away:
-    """What a function has done with tensors of devices, by their shapes, dtypes and device."""
+    """The plans of a function's earlier calls with tensors of devices, by shapes, dtypes and device."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], _Call] = {}
 
     def known(self, args: Sequence[Any]) -> _Call | None:
-        """The call for such arguments, if there was one, and nothing follows the ops of this moment."""
+        """The remembered call for such arguments; None if there is none, or if a recorder follows ops at this moment."""
         key = _key(args)
         found = None if key is None else self._known.get(key)
         return found if found is not None and _is_plain(found.place) else None
 
     def keep(self, args: Sequence[Any], concrete: ConcreteFunction) -> None:
-        """Remember how a call was made that has just succeeded, whose arguments are all operands."""
+        """Remember a call that has just succeeded and whose arguments are all operands."""
         key = _key(args)
         if key is not None and len(self._known) < _MOST:
             self._known[key] = _Call(concrete, f"cuda:{key[0]}")
@@ -82,7 +82,7 @@ def _key(args: Sequence[Any]) -> tuple[Any, ...] | None:
 
 
 def _is_plain(place: str) -> bool:
-    """Whether nothing but blocks of this device is around."""
+    """Whether the only levels are blocks of this device."""
     level = current()
     while isinstance(level, DeviceLevel) and level.place == place:
         level = level.below

@@ -82,10 +82,10 @@ class ConcreteFunction:
         self._is_flat = arguments.structure == len(self._specs) and not any(
             spec.is_handle for spec in self._specs
         )
-        # By slot, the variables that a call must pass, where the trace depends on their identity.
+        # The variables that a call must pass, by slot, if the trace depends on their identity.
         self.pinned: dict[int, Any] = {}
         self.serial = next(_number)
-        # Gives the function it is a trace of; None for one from a file.
+        # Returns the function of which it is a trace; None for a function from a file.
         self.origin: Callable[[], Any] | None = None
 
     # -- what it is ------------------------------------------------------------------------------------------------
@@ -268,8 +268,8 @@ class ConcreteFunction:
     def __call__(self, *args: object, **kwargs: Any) -> Any:
         """Call with the tensors by position or name; Python arguments fixed at trace time may be left out.
 
-        Lists and numbers become tensors where the trace has one. Tensors of other shapes run another trace, unless the function
-        comes from a file.
+        Lists and numbers become tensors where the trace has a tensor. Tensors of other shapes run another trace of the function,
+        unless it comes from a file.
         """
         try:
             if not kwargs and self._takes(args):
@@ -283,7 +283,7 @@ class ConcreteFunction:
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether these are the tensor arguments in order, of the dtypes and shapes of the trace, and there are no others."""
+        """Whether the arguments are exactly the tensors of the trace, in order, with its dtypes and shapes."""
         specs = self._specs
         if len(args) != len(specs) or not self._is_flat:
             return False
@@ -322,7 +322,7 @@ class ConcreteFunction:
             )
 
     def _for_shapes_of(self, values: Sequence[Any]) -> ConcreteFunction:
-        """The trace of the same function for the shapes of these tensors, since this graph has its own sizes folded in."""
+        """The trace of the same function for the shapes of these tensors; this graph has its own sizes folded in."""
         if self.origin is None:
             self._require_shapes(values)
             return self
@@ -334,7 +334,7 @@ class ConcreteFunction:
         return found
 
     def _flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The same for any shapes."""
+        """As `flat_arguments`, for any shapes."""
         try:
             ordered, named = self._completed(args, kwargs)
             given, _, structure = flatten_call(ordered, named)
@@ -497,8 +497,8 @@ class _Words(str):
 
 
 def with_tensors_for_lists(traced: Any, given: Any) -> Any:
-    """An argument with lists of numbers converted to tensors where the trace has a tensor, and of sparse ones no more sizes
-    known than the trace knows."""
+    """An argument with lists of numbers converted to tensors where the trace has a tensor, and with no more sizes of sparse
+    values known than in the trace."""
     if isinstance(traced, TensorSpec):
         if traced.is_handle or not isinstance(given, list | tuple):
             return given

@@ -10,7 +10,9 @@ from graphad.core.errors import ArgumentTypeError
 if TYPE_CHECKING:
     from graphad.function.polymorphic import Function
 else:
-    Function = Callable  # what it is for `typing.get_type_hints`, which needs no class that is slow to import
+    Function = (
+        Callable  # the annotation as `typing.get_type_hints` sees it, without a class that is slow to import
+    )
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,7 +87,7 @@ def function(
 
     if jit_compile not in (None, True, False):
         raise ArgumentTypeError(f"function: jit_compile={jit_compile!r}; use True, False or None.")
-    # Imported here, since eager programs need nothing of what traces and runs functions.
+    # Imported here, since eager programs need none of the modules that trace and run functions.
     from graphad.function.polymorphic import Function
 
     def decorate(f: Callable[..., Any]) -> Function[..., Any]:

@@ -1,6 +1,6 @@
 """`Function`: traces a Python function once per kind of arguments, keeps the traces, and picks the one that fits.
 
-Variables may be made in the first call only; the function is then traced twice, and the second trace counts.
+Variables may be made in the first call only. The function is then traced twice, and the second trace is kept.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ class Function(Printed, Generic[P, R]):
         self._renamed: dict[Any, ConcreteFunction] = {}
         self._open: dict[Any, int] = {}  # (thread, trace key) -> how many such traces are in progress
         self._fast: dict[Any, Any] = {}
-        self._away: Any = None  # the same for tensors of other devices, once there were some
+        self._away: Any = None  # the same for tensors of other devices, from the first such call on
         self._variables: list[Any] | None = None
         self._trace_count = 0
         self._latest: deque[Any] = deque(maxlen=2)
         self._history = History() if instance is not None else history_of(python_function)
-        self._quick_calls = 0  # calls since the last one that did not take the short way
+        self._quick_calls = 0  # calls by the short way since the last other call
         self._bound: dict[int, tuple[Any, Function[..., Any]]] = {}
         self._attribute = self._name  # its name in the class that it is a method of
         self._origin = Origin(self)
@@ -111,11 +111,11 @@ class Function(Printed, Generic[P, R]):
             return self._python
         return MethodType(self._python, self._with_self(())[0])
 
-    # Type checkers are not told: to them a name that the class does not have stays a mistake.
+    # Hidden from type checkers, which should report names that the class does not have.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What the Python function, or the object that is called, has of its own."""
+            """An attribute of the Python function, or of the callable object."""
             try:
                 return vars(vars(self)["_python"])[name]
             except (KeyError, TypeError):
@@ -212,7 +212,7 @@ class Function(Printed, Generic[P, R]):
                     if found is not None and not flags.run_functions_eagerly:
                         self._quick_calls += 1
                         run, captures, jit, guards, results, concrete = found
-                        if level is not None:  # a tape, which sees the call as an op
+                        if level is not None:  # a tape is recording: it sees the call as an op
                             return concrete.call_flat(args)  # type: ignore[no-any-return]
                         outputs = run([x.data for x in args] + captures, jit, guards)  # type: ignore[attr-defined]
                         if results.is_one:
@@ -239,7 +239,7 @@ class Function(Printed, Generic[P, R]):
         made = self._trace_count
         concrete = self.concrete_for(arguments)
         if made != self._trace_count and trace_in_progress() is None:
-            self._report()  # a call inside of another function that is traced is that one's matter
+            self._report()  # a call inside of a traced function is counted by that function
         result = concrete.call_flat(arguments.values)
         if not kwargs and args and getattr(args[0], "away", False) and len(args) == len(arguments.values):
             self._keep_away(args, concrete)
@@ -484,7 +484,7 @@ class Function(Printed, Generic[P, R]):
             self.jit_compile,
         )
         concrete.origin = self._origin
-        trace.creation = None  # which knows the trace: what is traced goes with the last reference to it
+        trace.creation = None  # it refers to the trace, whose graph is freed with the last reference to it
         concrete.pinned = {
             slot: ObjectKey(value)
             for slot, value in handles.items()
@@ -544,9 +544,9 @@ class Function(Printed, Generic[P, R]):
 
 
 class Origin:
-    """Gives a function to its traces without keeping it, so that it goes with the last reference that a program has to it.
+    """Gives the traces their function by a weak reference, so that the function is freed with the program's last reference to it.
 
-    To a trace that outlives it, it gives one made of the same Python function.
+    A trace that outlives its function gets a new one, made of the same Python function.
     """
 
     def __init__(self, function: Function[..., Any]) -> None:

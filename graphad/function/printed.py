@@ -1,4 +1,4 @@
-"""What functions with several traces print, so that they need `printing.py` only when they do."""
+"""The repr of functions with several traces; `printing.py` is imported only when one is printed."""
 
 from __future__ import annotations
 

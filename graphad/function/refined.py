@@ -1,4 +1,4 @@
-"""The shapes of a call's results where more is known than when the function was traced.
+"""The shapes of a call's results, if the caller knows more sizes than the function's trace.
 
 A trace for unknown sizes says little about its results. When another trace calls it with known sizes and numbers, the graph is
 specialised to these, and `ensure_shape` records the resulting shapes in the caller's trace.
@@ -66,7 +66,7 @@ def _numbers(spec: TensorSpec) -> tuple[int | None, ...] | None:
 
 
 def _known(x: Any) -> Array | None:
-    """The integers that a tensor holds, if they are few and known while the caller is traced."""
+    """The integers in a tensor, if they are few and are known while the caller is traced."""
     if isinstance(x, Handle) or not x.dtype.is_integer or math.prod(x.dims) > KNOWN_LIMIT:
         return None
     value = known_value(x)

@@ -23,8 +23,8 @@ class History:
         self.warned = 0
 
     def traced(self, quick_calls: int) -> int:
-        """Record a call that was traced after `quick_calls` that were not; the number of recent traces if a warning is due,
-        else 0."""
+        """Record a call that was traced, after `quick_calls` calls that were not. Returns: The number of recent traces if a
+        warning is due, else 0."""
         self.recent.extend([False] * min(quick_calls, _WINDOW))
         self.recent.append(True)
         traces = sum(self.recent)
@@ -44,7 +44,7 @@ def history_of(function: Any) -> History:
 
 
 def made_anew(name: str) -> str:
-    """The advice where each call went to a new function."""
+    """The advice for a program that wraps its function anew for each call."""
     return f"{name}: it was wrapped anew before each call; make the function once, outside of the loop."
 
 

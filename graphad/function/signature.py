@@ -45,7 +45,7 @@ class Literal:
         if type(mine) is not type(theirs) and not (
             isinstance(mine, _NUMBERS) and isinstance(theirs, _NUMBERS)
         ):
-            return False  # a dtype equals its name, and is no string
+            return False  # a dtype compares equal to its name, but is not a string
         return bool(mine == theirs)
 
     def __hash__(self) -> int:
@@ -145,7 +145,7 @@ class Arguments:
         return Arguments(self.leaves, self.values, self.slots, self.rebuild, self.structure, names)
 
     def without_values(self) -> Arguments:
-        """The part that a trace keeps, so that it does not keep the tensors of its first call alive."""
+        """The part that a trace keeps: without the values, so that the tensors of its first call are freed."""
         return Arguments(self.leaves, [], self.slots, self.rebuild, self.structure, self.names)
 
     @property
@@ -453,7 +453,7 @@ def _by_position(new: list[Any]) -> Any:
 
 
 def _opened(x: object) -> Any:
-    """As `opened`, with the number of values of a sparse argument unknown, so that one trace serves all."""
+    """As `opened`, but the number of values of a sparse argument is unknown, so that one trace serves all numbers."""
     record = opened(x)
     if isinstance(x, Sparse):
         record.values[:2] = [_of_any_count(part) for part in record.values[:2]]
@@ -552,7 +552,7 @@ def has_weak_references(value: object) -> bool:
 
 
 def sizes_known(leaf: object) -> int:
-    """How much a leaf of a key fixes of a shape: 1 for the rank and 1 for each size."""
+    """How much of a shape a leaf of a key fixes: 1 for the rank, and 1 for each size."""
     if not isinstance(leaf, TensorSpec) or leaf.dims is None:
         return 0
     return 1 + sum(size is not None for size in leaf.dims)

@@ -1,8 +1,8 @@
 """The traces of one function, and which of them serves a call.
 
-A call whose arguments are those of a trace finds it by their key. The others are looked for among the traces for arguments of the
-same kind: what takes tensors of the same dtypes in the same places beside the same Python values. So the time for a look-up does
-not grow with traces for other Python values, nor with those for other shapes that are all known.
+A call with exactly the arguments of a trace finds it by their key. Otherwise the traces for arguments of the same kind are
+searched: tensors of the same dtypes in the same places, and the same Python values. So a look-up takes no longer if there are
+traces for other Python values, or for other shapes of known sizes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Traces:
         return best
 
     def common(self, arguments: Arguments) -> Sequence[Any] | None:
-        """Leaves that cover both the arguments and those of the latest trace with which they have such leaves."""
+        """Leaves that cover both the arguments and the leaves of a trace: of the latest trace for which such leaves exist."""
         traces = self._by_kind.get(_kind_of(arguments))
         for trace in () if traces is None else reversed(tuple(traces.all.values())):
             merged = [
@@ -80,7 +80,8 @@ class Traces:
         return None
 
     def _forget(self, key: Any) -> None:
-        """Forget a trace. A key with an object that is gone equals only itself, so that the tables find no other."""
+        """Forget a trace. A key with an object that no longer exists equals only itself, so that the tables find no other
+        entry."""
         traces, _ = self._watched.pop(key, (None, None))
         self._by_key.pop(key, None)
         if traces is not None:

@@ -45,7 +45,7 @@ class Creation:
         self.variables.append(variable)
 
     def sees_again(self) -> bool:
-        """Whether another trace will show if the generator that is created here is created in each call."""
+        """Whether another trace will show that each call creates the generator that is created here."""
         self.again = not self._is_last
         return self.again
 
@@ -75,7 +75,8 @@ class Creation:
 
 
 def _number(x: Any) -> Any:
-    """The value of an argument or capture: of an outer function's symbol that from the arguments of its own call."""
+    """The value of an argument or capture. For a symbol of an outer function it comes from the arguments of that function's
+    call."""
     if not isinstance(x, SymbolicTensor):
         return x.data if type(x) is EagerTensor else x.array if x.away and not isinstance(x, Handle) else x
     creation = x.trace.creation

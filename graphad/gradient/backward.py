@@ -19,7 +19,8 @@ from graphad.core.errors import InternalError
 from graphad.core.ieee import SHORT_WAY_ENDS, unreported
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import busy
-from graphad.core.op import Op, named
+from graphad.core.op import Op
+from graphad.core.rule_errors import named
 from graphad.core.shapes import Dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from graphad.core.dtypes import DType
     from graphad.core.tensor import Mark, Tensor
 
-    Marks = Sequence[Mark | None]  # None for what is not followed
+    Marks = Sequence[Mark | None]  # None for a value that is not followed
     Bars = dict[Mark, Tensor | IndexedSlices]
-    # op, inputs, outputs, marks of the inputs, marks of the outputs; a `Dropped` is taken for the value in whose place it is
+    # op, inputs, outputs, marks of the inputs, marks of the outputs; typed as values, although a `Dropped` may replace one
     Entry = tuple[Op, Sequence[Value], Sequence[Value], Marks, Marks]
 
 
@@ -65,11 +66,11 @@ class Dropped:
 
 
 class Masks:
-    """What an op that holds graphs hears and tells of cotangents that `where` made zeros.
+    """What an op with sub-graphs is told, and tells, about cotangents that are 0 since a `where` did not take an element.
 
     Attributes:
-      outputs: For each output, whether zeros of its cotangent are elements that were not taken.
-      inputs: The inputs of whose cotangents the rule says the same.
+      outputs: For each output, whether the zeros of its cotangent are elements that were not taken.
+      inputs: The inputs for whose cotangents the rule declares the same.
     """
 
     __slots__ = ("inputs", "outputs")
@@ -169,7 +170,7 @@ def backward(
       bars: Cotangents of the targets by mark; changed in place.
       wanted: Marks of the sources, whose cotangents are kept.
       transforms: Passed to rules that hold sub-graphs.
-      leaves: The followed marks that no entry produced, or None.
+      leaves: The followed marks that are outputs of no entry, or None.
       consume: Shrink the list while walking, so that memory is freed as early as possible.
       placed: Whether a block of the cotangents' device is already entered.
       masked: The marks whose cotangents are 0 where a branch was not taken; those on the way are added.
@@ -188,7 +189,7 @@ def backward(
     own: set[Mark] = set()  # the marks whose cotangents are arrays that nobody else holds
     for position in range(len(entries) - 1, -1, -1):
         op, inputs, outputs, marks, out_marks = entries.pop() if consume else entries[position]
-        alone: EagerTensor | None = None  # the only cotangent, where rules on arrays may take it
+        alone: EagerTensor | None = None  # the mark with the only cotangent, while rules on arrays may use it
         if len(out_marks) == 1:
             mark: Any = out_marks[0]  # None has no cotangent
             bar = bars.pop(mark, None)
@@ -271,13 +272,13 @@ def _bars_of_outputs(bars: Bars, marks: Marks, wanted: Set[Mark]) -> tuple[Tenso
 
 
 def _quick_bars(quick: Callable[..., Any], context: Context, bar: EagerTensor) -> Cotangents | None:
-    """The cotangents of the inputs by the rule on arrays; None where only the other rule answers."""
+    """The cotangents of the inputs by the rule on arrays; None if that rule does not apply."""
     try:
         x_bars: Cotangents | None = quick(context, bar.data)
     except SHORT_WAY_ENDS:
         return None
     if context.is_masked and x_bars is not None and not all(map(_is_finite, x_bars)):
-        return None  # the other rule knows of masks
+        return None  # only the rule on tensors handles masks
     return x_bars
 
 
@@ -289,11 +290,12 @@ def _after_masks(
     x_bars: Cotangents,
     masked: set[Mark],
 ) -> Cotangents:
-    """The cotangents of the inputs, 0 for elements that no branch took; the marks of those to which that applies are added.
+    """The cotangents of the inputs, 0 for elements that no branch took. The marks of inputs with such elements are added to
+    `masked`.
 
     Args:
-      has_masked: Whether zeros of a cotangent are such elements. Where an op has several outputs, its rule is told of masks if
-        that holds of all cotangents, and the inputs of which its outputs are pieces are masked where one piece is.
+      has_masked: Whether zeros of a cotangent are such elements. A rule for several outputs is told of masks if all cotangents
+        are masked; inputs whose pieces are the outputs are masked if one output is.
     """
     op = context.op
     if op.masks or has_masked:
@@ -334,7 +336,7 @@ _FEW = 256  # elements
 
 
 def _zero_where_zero(context: Context, i: int, y_bar: Tensor, x_bar: Cotangent) -> Cotangent:
-    """The cotangent of operand i, and 0 where those of all results that it has a part in are 0, whatever the derivative is
+    """The cotangent of operand i, set to 0 for elements whose results all have cotangents of 0, whatever the derivative is
     there."""
     op = context.op
     if x_bar is None or isinstance(x_bar, IndexedSlices) or (context.is_free and _is_finite(x_bar)):
@@ -342,13 +344,14 @@ def _zero_where_zero(context: Context, i: int, y_bar: Tensor, x_bar: Cotangent) 
     touching: Tensor = y_bar if op.pointwise else op.touching(context, y_bar)
     if op.pointwise and len(context.inputs) > 1:
         if not is_definite(x_bar.dims):
-            # Whether the operand is broadcast shows when the function runs: then an element has a part in several results.
+            # Whether the operand is broadcast, so that an element belongs to several results, is known only when the function
+            # runs.
             has_part = bind(NOT_EQUAL, y_bar, scalar_like(0, y_bar))
             ones = bind(SELECT, has_part, scalar_like(1, y_bar), scalar_like(0, y_bar))
             touching = sum_to_input(context, i, ones)
         elif x_bar.dims != y_bar.dims:
             return x_bar
-    # What is finite is 0 there by itself, and stays what it depends on: its own derivative need not be 0.
+    # A finite cotangent is 0 there already. It is kept, since its own derivative need not be 0.
     kept = bind(TAKEN, bind(NOT_EQUAL, touching, scalar_like(0, touching)), bind(IS_FINITE, x_bar))
     return bind(SELECT, kept, x_bar, scalar_like(0, x_bar))
 

@@ -20,7 +20,8 @@ from graphad.vectorize.closing import set_closing
 
 
 class UnclosedRuleError(Exception):
-    """The gradient function of a custom gradient raised while it was traced, or uses what is not there yet at its call.
+    """The gradient function of a custom gradient raised an error while it was traced, or uses a value that is computed after its
+    call.
 
     Attributes:
       error: What was raised.
@@ -126,7 +127,7 @@ def _operand(outer: object, rule: Any, number: dict[int, int], builder: GraphBui
             "does not. Use it in the function too, or let the gradient function refer to it by a local name."
         )
     operand = number.get(trace.number[serial])
-    if operand is None:  # a name of the enclosing function that has a new value by now
+    if operand is None:  # a name of the enclosing function to which a new value was assigned since
         raise FailedPreconditionError(
             f"custom_gradient: the gradient function of {rule.name!r} uses {outer!r}, which is computed after the call it "
             "belongs to. Let the gradient function refer to the value before that by a name that is not assigned again."

@@ -185,7 +185,7 @@ class StackedRule:
 
 
 class _Reads:
-    """A recorder of the trainable variables that are read and, if asked to, of tensors from outside."""
+    """A recorder of the trainable variables that are read and, on request, of tensors from outside."""
 
     differentiates_itself = False
     transforms = None
@@ -257,7 +257,7 @@ def unrecorded() -> Iterator[None]:
     """Inside a function with a custom gradient: hide the block from tapes, but record what it reads."""
     levels = list(chain())
     before = [level.recorders for level in levels]
-    # That of a device has none; see `levels.add_recorder`.
+    # The level of a device has no recorders; see `levels.add_recorder`.
     top = next(level for level in levels if not getattr(level, "is_place", False))
     for reads in top.recorders:
         if isinstance(reads, _Reads):
@@ -330,7 +330,7 @@ def require_function(op: str, f: object, what: str) -> None:
 def call_with_rule(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], captures: bool = False
 ) -> Any:
-    """Call `f` and give its value the derivative that it returns beside it.
+    """Call `f`, which returns a value and a gradient function, and give the value that derivative.
 
     Args:
       f: As for `custom_gradient`.
@@ -349,7 +349,7 @@ def call_with_rule(
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
     if any(
         getattr(each, "is_place", False) for each in chain()
-    ):  # where what the function makes of them will be
+    ):  # on the device on which the function computes with them
         xs = [bind(IDENTITY, x) if isinstance(x, Tensor) and x.has_value else x for x in xs]
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _Reads(arguments if captures else None)
@@ -419,10 +419,10 @@ _FAR = 3  # calls away from a gradient function
 
 
 class _References:
-    """Captures the outer tensors and variables that a gradient function refers to, while a trace is in progress.
+    """Captures the outer tensors and variables to which a gradient function refers, while a trace is in progress.
 
-    What it refers to is seen in its code: names around it and in its module, attributes of the objects behind them, and the same
-    of functions and methods that it calls.
+    References are found in its code: names of enclosing functions and of its module, attributes of the objects with these names,
+    and the references of the functions and methods that it calls.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -438,7 +438,7 @@ class _References:
             self._read(*self._waiting.pop())
 
     def _read(self, reader: Any, owner: tuple[Any, ...], depth: int) -> None:
-        """One function: what it refers to is captured, what it calls is put on the list."""
+        """Read one function: capture the values to which it refers, and add the functions that it calls to the list."""
         if isinstance(reader, functools.partial):
             self._waiting.append((reader.func, (*owner, *reader.args, *reader.keywords.values()), depth))
             return
@@ -468,7 +468,7 @@ class _References:
                     items += self._parts(leaf, code.co_names, depth)
 
     def _is_captured(self, leaf: object) -> bool:
-        """Whether it is a tensor, a variable or a generator: the last two and tensors of outer traces are captured."""
+        """Whether a value is captured: variables, generators, and tensors of outer traces are."""
         if isinstance(leaf, Tensor) and getattr(leaf, "trace", self._trace) is self._trace:
             return True
         if isinstance(leaf, Handle | Tensor | Generator):

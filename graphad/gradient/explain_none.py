@@ -1,7 +1,7 @@
 """Why a gradient is None: the missing link between source and target, with the user's line.
 
-Only certain reasons are given. Besides its entries a tape keeps the ops at which a path broke and what was computed from their
-results, so that a break is named only if it is between source and target. If the record is gone, the message says so.
+Only reasons that are certain are given. Besides its entries, a tape keeps the ops at which a path broke, and the ops on their
+results. So a break is named only if it is between source and target. If the tape has no record any more, the message says so.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ class Break:
 
 
 def refuse_lost(name: str, tape: GradientTape, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
-    """Raise if a target does not depend on a source by what the tape recorded, but may by an array that left it.
+    """Raise an error if a target does not depend on a source by the record of the tape, but may depend on it through an array
+    that was read from the tape's values.
 
-    A function that differentiates cannot answer None, and zeros would be a wrong derivative.
+    Functions such as `grad` cannot return None, and zeros would be a wrong derivative.
 
     Args:
       name: The function, for the message.
@@ -68,7 +69,7 @@ def refuse_lost(name: str, tape: GradientTape, targets: Sequence[Tensor], source
 
 
 def warn_partly(name: str, way: str, line: str | None) -> None:
-    """Warn of an array that was taken of a value that the result depends on too: nobody can tell what became of it."""
+    """Warn of an array that was read from a value on which the result depends: what the program did with the array is unknown."""
     where = f" at {line}" if line else ""
     warn_user(
         f"{name}: a value that depends on the argument left by {way}{where}. If the result depends on what left, this part of "
@@ -84,10 +85,10 @@ def warn_of_unconnected(
     sources: Sequence[Handle | Tensor],
     results: Sequence[Any],
 ) -> None:
-    """Warn of the first source whose result is None since a value left the tape for NumPy or Python.
+    """Warn of the first source whose gradient is None because NumPy or Python read a value of the tape.
 
-    TensorFlow's programs look at values in a tape, as with `float(loss)`. So what a program itself asked for counts only where
-    the target depends on nothing that the tape followed.
+    TensorFlow's programs inspect values inside a tape, as with `float(loss)`. So a value that the program itself reads counts
+    only if the target depends on nothing that the tape follows.
     """
     exits = () if tape.notes.is_told else tape.notes.exits
     passed = [DOCUMENTED, *(ASKED if any(target.mark in tape.tracked for target in targets) else ())]
@@ -239,8 +240,8 @@ def _reach(states: dict[Any, State], marks: Sequence[Mark], found: Sequence[Stat
 
 
 def _joined(known: Sequence[State]) -> State:
-    """The combined state of several values: True if one is reached, else a Break if there is one, preferably not at a size
-    op."""
+    """The combined state of several values: True if a derivative reaches one, else a Break if there is one, preferably not at a
+    size op."""
     if any(state is True for state in known):
         return True
     breaks = [state for state in known if state is not None]
@@ -261,7 +262,10 @@ def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
         shown = [_joined(of_branches) for of_branches in zip(*ends, strict=False)]
         return [*shown, *[_joined(known)] * (n_outputs - len(shown))][:n_outputs]
     found = _joined(known)
-    from graphad.ops.control.custom import ClosedCustom, CustomGradient  # few tapes are asked why
+    from graphad.ops.control.custom import (
+        ClosedCustom,
+        CustomGradient,
+    )  # imported here: few programs call `why_none`
 
     if isinstance(op, CustomGradient | ClosedCustom):
         found = _joined(op.inputs.xs(known))

@@ -22,7 +22,8 @@ from graphad.core.frames import user_line
 from graphad.core.leaving import NUMBERS
 from graphad.core.levels import entered, paused, remove_recorder
 from graphad.core.memo import Memo
-from graphad.core.op import Op, named, output_specs
+from graphad.core.op import Op, output_specs
+from graphad.core.rule_errors import named
 from graphad.core.shapes import are_compatible, is_definite, ranked
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
@@ -89,7 +90,7 @@ def push(
     if own is not None:
         context = DualContext(op, inputs, outputs, transforms)
         return list(own(context, x_dots))
-    if not outputs:  # the recorder dropped them, since no rule reads them
+    if not outputs:  # the recorder dropped these inputs, since no rule reads them
         outputs = [Dropped(spec.dims, spec.dtype) for spec in output_specs(op, [x.spec for x in inputs])]
     derived = _derive(op, inputs, outputs, [dot is not None for dot in x_dots], transforms)
     if any(
@@ -98,7 +99,7 @@ def push(
         # Only a run gives the shapes of the ones; its values are not read.
         outputs = bind_all(op, [zeros_of(x) if type(x) is Dropped else x for x in inputs])
     given = [dot for dot in x_dots if dot is not None]
-    # Upstream gradients of ones: what is 0 in the rule was not taken by a `where`.
+    # The upstream gradients are ones, so an element that is 0 in the rule was not taken by a `where`.
     ones = [ones_of(outputs[k]) if read else None for k, read in derived.ones]
     operands = [*inputs, *outputs, *given, *ones, *derived.captures]
     # Constants of the graph and what it makes of none are where its operands are.
@@ -146,7 +147,7 @@ def _derive(
 ) -> Derived:
     specs = tuple([x.spec for x in inputs])
     out_specs = tuple([y.spec for y in outputs])
-    key = (op, specs, out_specs, tuple(mask))  # what an op reads by value decides on the sizes of its outputs
+    key = (op, specs, out_specs, tuple(mask))  # the sizes of outputs may depend on the values of these inputs
     known = _derived.get(key)
     if known is None:
         known = _derive_new(op, specs, out_specs, mask, transforms)
@@ -185,7 +186,8 @@ def _derive_new(
             trace.input(TensorSpec.of(spec.dims, spec.dtype)) if m else None
             for spec, m in zip(specs, mask, strict=True)
         ]
-        # The rule is linear in the upstream gradients: pulled back through it, tangents of the inputs are those of the outputs.
+        # The rule is linear in the upstream gradients, so pulling tangents of the inputs back through it gives those of the
+        # outputs.
         seeds: dict[Any, Any] = {}
         for x_bar, dot in zip(x_bars, dots, strict=True):
             if x_bar is None or dot is None:
@@ -223,7 +225,7 @@ def _upstream(op: Op, graph: Graph, numbers: Sequence[int], first: int) -> list[
     """
     read = {i for node in graph.nodes for i in node.inputs} | set(graph.outputs)
     found = [(k, i in read) for i, k in enumerate(numbers, first)]
-    # Reading unknown sizes from the upstream gradient does not make a rule nonlinear in it, nor what a `where` took.
+    # A rule may read unknown sizes from the upstream gradient, or which elements a `where` took, and is still linear in it.
     if any(there for _, there in found):
         behind = inputs_behind(graph, graph.outputs, by_value=True, but_masks=True)
         if not behind.isdisjoint(range(first, first + len(found))):
@@ -233,7 +235,7 @@ def _upstream(op: Op, graph: Graph, numbers: Sequence[int], first: int) -> list[
 
 def _nonlinear(op: Op) -> NonlinearGradientError:
     rule = getattr(getattr(op, "rule", None), "name", getattr(op, "rule_name", op.name))
-    rule = rule.partition(":")[0]  # the digest of a closed rule means nothing to its author
+    rule = rule.partition(":")[0]  # users do not know a closed rule by its digest
     return NonlinearGradientError(
         f"{op.name}: the gradient of {rule!r} is not linear in its upstream gradient, so it has no forward mode; "
         "use reverse mode (GradientTape), or a gradient function that is linear."
@@ -288,7 +290,7 @@ def push_entries(
 ) -> dict[Mark, Tensor]:
     """Tangents by mark, pushed through recorded entries in order; `tangents` is changed in place.
 
-    What no later entry reads leaves it, unless it is among the marks `kept`: in chunks of a Jacobian each is many rows.
+    Tangents that no later entry reads are removed, unless their marks are in `kept`: in a chunk of a Jacobian each has many rows.
     """
     read_last: dict[int, list[Mark]] = {}
     for mark, k in {mark: k for k, entry in enumerate(entries) for mark in (*entry[4], *entry[3])}.items():

@@ -52,8 +52,8 @@ _CURE = "use ops instead, or do it outside of the saved function"
 
 
 class HostFunction:
-    """A Python function of eager tensors, or of NumPy arrays if it is not differentiable, its name for messages, and what to do
-    where a file should hold it."""
+    """A Python function of eager tensors, or of NumPy arrays if it is not differentiable; with its name for messages, and the
+    advice for a program that tries to save it."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, takes_tensors: bool, cure: str = _CURE
@@ -199,12 +199,12 @@ class HostTaped(HostCall):
 
 
 def _tensor(x: Any) -> Tensor:
-    """An operand of an eval as a tensor where it is."""
+    """An operand of `eval` as a tensor on its device."""
     return EagerTensor(x) if isinstance(x, np.ndarray | np.generic) else x.tensor()
 
 
 def _value(y: Any) -> Any:
-    """What an eval returns for a tensor."""
+    """A tensor as the value that `eval` returns."""
     return y.array if y.away else y.data
 
 
@@ -226,8 +226,8 @@ def _cotangents(
 class KeptTapes:
     """Runs a function under tapes and keeps these by number until a derivative needs them.
 
-    It is unknown when a tape will not be needed any more. Beyond limits on their number and on the bytes of inputs and results,
-    used tapes are dropped first, then the oldest. If a dropped tape is needed, the function runs again.
+    It is unknown when a tape is needed for the last time. When the number of tapes, or the bytes of their inputs and results,
+    exceed a limit, used tapes are dropped first, then the oldest ones. If a dropped tape is needed, the function runs again.
     """
 
     def __init__(self, function: HostFunction) -> None:

@@ -135,7 +135,7 @@ def _found_in_trace(trace: Trace, source: Value, target: Tensor) -> Mixing | Non
 
 
 class _UnansweredError(Exception):
-    """The sizes that were tried fit no call of the graph, or the answer needs their numbers."""
+    """No call of the graph has the sizes that were tried, or the result depends on their numbers."""
 
 
 _MOST_SIZES = 8
@@ -204,7 +204,7 @@ def _found(graph: Graph, source: int) -> Mixing | None:
 
 
 def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
-    """The node of a custom gradient with its rule for these sizes and its calls inlined; only values count in it."""
+    """The node of a custom gradient with its rule traced for these sizes and its calls inlined. Only its values are examined."""
     op: Any = node.op
     if not isinstance(op, ClosedCustom):
         return node

@@ -1,4 +1,4 @@
-"""What a tape notes besides its entries, for `explain_none.py` to tell why a gradient is None."""
+"""What a tape records besides its entries, so that `explain_none.py` can tell why a gradient is None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a gradient begins with where nothing is given, ones, and how these leave it."""
+"""The ones with which a gradient begins if the caller gives no upstream gradients, and how results that share their memory are
+returned."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from graphad.ops.array.create import ones_like
 from graphad.ops.choice import copied
 from graphad.ops.directly import is_free
 
-FEW = 256  # elements; fewer are as quick to make
+FEW = 256  # elements; smaller arrays are made as quickly
 
 
 def ones_for(y: Tensor, in_one_place: bool, made: dict[Any, EagerTensor]) -> Tensor:
@@ -20,7 +21,7 @@ def ones_for(y: Tensor, in_one_place: bool, made: dict[Any, EagerTensor]) -> Ten
     Args:
       y: The target.
       in_one_place: Whether the elements of many may all lie in one place.
-      made: What the targets before it begin with, by shape and dtype.
+      made: The ones of earlier targets, by shape and dtype.
     """
     if not is_free(y):
         return ones_like(y)
@@ -39,7 +40,7 @@ def ones_for(y: Tensor, in_one_place: bool, made: dict[Any, EagerTensor]) -> Ten
 
 
 def apart(bar: EagerTensor, copies: dict[int, EagerTensor]) -> EagerTensor:
-    """A gradient of many elements, not in one place. What several sources share is copied once."""
+    """A gradient with memory for each of its elements. An array that several sources share is copied once."""
     if type(bar.data) is np.ndarray and 0 in bar.data.strides:
         found = copies.get(id(bar))
         if found is None:

@@ -104,7 +104,7 @@ class Recorder:
         """See a value that leaves to Python or NumPy."""
 
     def note_beyond(self, op: Op, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """See an op on values that are not followed, once some of these come from an op without a gradient."""
+        """See an op on values that are not followed, if some of these are computed from results of an op without a gradient."""
 
     def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         tracked = self._tracked
@@ -155,7 +155,7 @@ class Recorder:
                 return None
             mark = y.mark
             if mark is None:
-                mark = y.mark = Mark()  # nobody else has it yet
+                mark = y.mark = Mark()  # no other thread has it yet
         elif y.dtype.is_differentiable:
             mark = mark_of(y)
         else:

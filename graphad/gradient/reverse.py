@@ -119,11 +119,11 @@ class Pullback:
     ) -> tuple[BackwardGraph, Sequence[bool]]:
         """The backward graph for cotangents of some outputs, and of which outputs it takes one.
 
-        It takes those of all where one for the given ones alone would repeat an effect of the forward run; zeros must stand for
-        the missing ones.
+        If a graph for the given cotangents alone would repeat an effect of the forward run, it is the graph for the cotangents of
+        all outputs, and the caller passes zeros for the missing ones.
 
         Args:
-          given: For each output whether it has a cotangent; one that is not differentiable counts as without.
+          given: For each output, whether it has a cotangent; outputs that are not differentiable have none.
           masked: The outputs whose cotangents are 0 where a `where` outside did not take them.
         """
         taken = tuple([has and d for has, d in zip(given, self.differentiable, strict=True)])

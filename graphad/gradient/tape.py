@@ -34,7 +34,7 @@ from graphad.ops.array.create import zeros_like
 if TYPE_CHECKING:
     from graphad.gradient.unconnected import UnconnectedGradients
 else:
-    UnconnectedGradients = str  # what it is for `typing.get_type_hints`, which needs no enum to be made
+    UnconnectedGradients = str  # the annotation as `typing.get_type_hints` sees it, without making the enum
 
 _dtype_warnings = 5
 _USUAL = frozenset((EagerTensor, Variable))

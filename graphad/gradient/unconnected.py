@@ -1,4 +1,4 @@
-"""The derivative where nothing connects target and source."""
+"""The option for derivatives of targets that do not depend on a source."""
 
 from __future__ import annotations
 

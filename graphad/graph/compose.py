@@ -88,13 +88,13 @@ def add(builder: GraphBuilder, op: Op, *inputs: int) -> Any:
 def inputs_behind(
     graph: Graph, outputs: Iterable[int], by_value: bool = False, but_masks: bool = False
 ) -> set[int]:
-    """The inputs from which any of the values `outputs` is computed; nodes that run even if nothing reads them count as outputs.
+    """The inputs from which the values `outputs` are computed. Nodes that run although nothing reads them count as outputs.
 
     Args:
       graph: The graph.
       outputs: The values.
       by_value: Omit inputs of which only the shape is read.
-      but_masks: Then omit those too that only ops read which tell what a `where` took.
+      but_masks: With `by_value`, also omit inputs that are read only to tell which elements a `where` took.
     """
     wanted = set(outputs)
     for node in reversed(graph.nodes):

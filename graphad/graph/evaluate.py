@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import evaluated, explained
+from graphad.core.op import evaluated
+from graphad.core.rule_errors import explained
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
-Runner = Callable[
-    ..., Sequence[Any]
-]  # of a graph, values, and the device where these are if that is not the CPU
+Runner = Callable[..., Sequence[Any]]  # called with a graph, values, and their device if that is not the CPU
 Seen = Callable[[Node, Sequence[Any], Sequence[Any]], None]
 
 
@@ -62,7 +61,7 @@ def work_of(nodes: int, numbers: int) -> int:
 _runner: Runner = lambda graph, values, place=None: evaluate(graph, values)  # noqa: E731
 
 
-# Returns the device of values if it is not the CPU: None for the CPU, "" for several devices. None until a device is used.
+# The function that returns the device of values: None for the CPU, "" for several devices. None until a device is used.
 _place_of: Callable[[Sequence[Any]], str | None] | None = None
 
 

@@ -14,7 +14,7 @@ from graphad.core.op import Op, output_specs
 from graphad.core.shapes import are_numbers, is_definite
 from graphad.core.spec import TensorSpec
 
-_MOST = 256  # shapes that a node remembers: those of a loop that grows an array come again in the next call
+_MOST = 256  # checked shapes that a node remembers: a loop that grows an array has the same shapes in its next call
 
 
 def evaluator_of(op: Op, specs: Sequence[TensorSpec]) -> Callable[..., Any] | None:
@@ -28,9 +28,10 @@ def evaluator_of(op: Op, specs: Sequence[TensorSpec]) -> Callable[..., Any] | No
 
 
 def fitted(op: Op, specs: Sequence[TensorSpec], evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """`evaluate`, which is `eval` of the op, behind a check of its operands where their specs leave open whether they fit.
+    """`evaluate`, the `eval` of an op, preceded by a check of the operands if their specs do not prove that they fit.
 
-    What NumPy broadcasts it compares itself, and ops with references look at their operands once they have the numbers.
+    No check is needed where NumPy compares the operands while it broadcasts them, or for ops with references, which check their
+    operands once they have the numbers.
     """
     if op.structured or op.extension or op.refers or op.transient or getattr(type(op), "formula", None):
         return evaluate

@@ -16,7 +16,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.turns import Turn
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar  # which knows a default, as Python's own does from 3.13 on
+    from typing_extensions import TypeVar  # has defaults, as Python's TypeVar has from 3.13 on
 
     from graphad.core.annotations import Array
 

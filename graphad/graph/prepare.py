@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, explained, named
+from graphad.core.op import Op
+from graphad.core.rule_errors import explained, named
 from graphad.graph.evaluate import in_rounds, run
 from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
@@ -97,7 +98,7 @@ class Emitter:
     def _node(self, graph: Graph, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
         op, specs = node.op, [graph.specs[i] for i in node.inputs]
         if op.inlines:
-            # Renamed, so that freeing an operand of the call does not free the caller's value.
+            # The operands get new names, so that the call frees these and not the caller's values.
             return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
         if op.multiple:
             outputs = [self.fresh() for _ in node.specs]
@@ -159,7 +160,7 @@ def _shared_eval(kind: Any) -> Any:
 
 
 def _noted(error: Exception, place: str, lines: Sequence[Any], whole: type[Op] | None) -> Exception:
-    """The error in the words of the op and with its traced line, unless it has them already."""
+    """The error with the name of the op and its traced line, unless it has them already."""
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame

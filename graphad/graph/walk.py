@@ -82,7 +82,8 @@ def runs_user_code(op: Op) -> bool:
 
 
 def acts(op: Op) -> bool:
-    """Whether an op, or one in the graphs that it holds, does something that is seen when it is done twice; to raise is not."""
+    """Whether an op, or one in its sub-graphs, has an effect that would be visible if it happened twice. Raising an error does
+    not count."""
     if not op.effects & ~READS:
         return False
     inner = sub_graphs(op)
@@ -92,7 +93,7 @@ def acts(op: Op) -> bool:
 
 
 def acts_once(op: Op) -> bool:
-    """Whether an op, or one in the graphs that it holds, does something that a run which is made again would do twice."""
+    """Whether an op, or one in its sub-graphs, has an effect that a repeated run would repeat."""
     inner = sub_graphs(op)
     if not inner:
         return acts(op) and not op.prints
@@ -100,7 +101,7 @@ def acts_once(op: Op) -> bool:
 
 
 def only_speaks(op: Op) -> bool:
-    """Whether the only effects of an op, and of what is inside of it, are that it may raise and print."""
+    """Whether an op, with its sub-graphs, has no other effects than raising errors and printing."""
     return bool(op.effects) and not op.effects & ~IO and not acts_once(op)
 
 

@@ -29,7 +29,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.static import get_static_value
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
-from graphad.ops.random import generator as draw
+from graphad.ops.random import variates as draw
 
 _LEFT = 0.8796256610342398  # the deviation of a standard normal distribution cut off at -2 and 2
 

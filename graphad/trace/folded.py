@@ -1,9 +1,9 @@
 """Numbers that are known while a function is traced: sizes, eager tensors of few integers, and what is computed from them.
 
-Floats on the way count too, `cast(ceil(n / 2), int32)`, where a size that is known is among what they come from, and so do
-truth values, `where(k < 0, k + n, k)`.
-The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So the body of a loop may slice by the
-sizes of its operands, and a shape assembled from known and unknown sizes keeps the known ones.
+Floats between integers count too if they are computed from a known size, as in `cast(ceil(n / 2), int32)`, and so do truth
+values, as in `where(k < 0, k + n, k)`. The nodes stay in the graph; a use as a shape, an axis or a limit looks the value up. So
+the body of a loop may slice by the sizes of its operands, and a shape assembled from known and unknown sizes keeps the known
+ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 
 from graphad.core.dims import UNKNOWN
 from graphad.core.errors import GraphadError
-from graphad.core.op import RAW_ERRORS, Op, in_tuple
+from graphad.core.op import Op, in_tuple
+from graphad.core.rule_errors import RAW_ERRORS
 from graphad.core.shapes import are_numbers
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MOST = 64  # elements; a longer vector does not hold sizes
-_ROUNDED = int(np.float32(UNKNOWN))  # what UNKNOWN is behind a cast to float32
+_ROUNDED = int(np.float32(UNKNOWN))  # UNKNOWN after a cast to float32
 
 
 def learn(
@@ -38,7 +39,7 @@ def learn(
         if dims is not None:
             sizes = np.array([size if type(size) is int else UNKNOWN for size in dims], np.int64)
             given = sizes.astype(specs[0].dtype.numpy)
-            # a narrow dtype may hold neither the sizes nor UNKNOWN
+            # a narrow dtype may be too small for sizes and for UNKNOWN
             if np.array_equal(given, sizes):
                 note(builder, start, given)
         return
@@ -52,7 +53,7 @@ def learn(
         if value is None:
             value = builder.folded.get(serial)
             comes_from_sizes |= value is not None
-        if value is None and op.moves:  # beside sizes that are known, it counts for as many unknown ones
+        if value is None and op.moves:  # beside known sizes, the value stands for as many unknown ones
             unknown += 1
             value = _unknown(builder.specs[serial])
         if value is None or value.dtype.kind not in "biuf" or value.size > MOST:
@@ -70,11 +71,11 @@ def learn(
         with np.errstate(all="ignore"):
             outputs = in_tuple(op, op.eval(*values))
     except (GraphadError, *RAW_ERRORS):
-        return  # the node stays, and raises the same when it runs
+        return  # the node stays in the graph, and raises the same error when it runs
     has_unknown = any(np.any(value == UNKNOWN) for value in values)
     for k, (y, spec) in enumerate(zip(outputs, specs, strict=True)):
         if getattr(y, "dtype", None) != spec.dtype.numpy or (has_unknown and not _holds_unknown(y.dtype)):
-            continue  # as a bool or an unsigned integer UNKNOWN is a number like others
+            continue  # a cast to bool or unsigned integers makes UNKNOWN an ordinary number
         if has_unknown and y.dtype.kind == "i":
             y = np.where(y == _ROUNDED, y.dtype.type(UNKNOWN), y)
         note(builder, start + k, y)
@@ -85,7 +86,7 @@ def _holds_unknown(dtype: np.dtype) -> bool:
 
 
 def _has_many(spec: TensorSpec) -> bool:
-    """Whether it is known to have more elements than sizes do."""
+    """Whether it is known to have more elements than a vector of sizes."""
     return spec.dims is not None and are_numbers(spec.dims) and math.prod(spec.dims) > MOST
 
 
@@ -99,7 +100,7 @@ def _unknown(spec: TensorSpec) -> Array | None:
 
 def note(builder: GraphBuilder, serial: int, value: Array) -> None:
     """Record the numbers of a value, if they may be sizes or lead to some."""
-    # narrower integers cannot hold UNKNOWN; what compares sizes has none
+    # narrower integers cannot hold UNKNOWN; results of comparisons of sizes do not contain it
     kind = value.dtype.kind
     if value.size <= MOST and (kind == "b" or (value.dtype.itemsize >= 4 and kind in "iuf")):
         builder.folded[serial] = value

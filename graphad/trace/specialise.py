@@ -94,13 +94,15 @@ def specialise(
       known: The integers (and size symbols) that each input holds, None where unknown.
       keeps_rules: Keep the rules of custom gradients, for a graph that is still to be differentiated.
       shared: The sub-graphs that were specialised for the outermost graph so far.
-      making: What makes the trace of the replay, in sub-graphs too; such a replay changes more than sizes.
+      making: The class of the replay's trace, also for sub-graphs; a class other than `Specialiser` changes more than sizes.
     Raises: UndecidedSize: a comparison needs the number behind a symbol.
     """
     has_known = known is not None and any(value is not None for value in known)
     if not has_known and making is None and not _needs_replay(graph, specs, expanding):
         return graph
-    from graphad.trace.specialiser import replayed  # which a graph of definite shapes may do without
+    from graphad.trace.specialiser import (
+        replayed,
+    )  # imported here: a graph of definite shapes needs no replay
 
     return replayed(graph, specs, expanding, known, keeps_rules, {} if shared is None else shared, making)
 
@@ -112,13 +114,13 @@ def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) ->
     return any(rule_of(type(node.op)) > (PLAIN if expanding else EXPANDS) for node in graph.nodes)
 
 
-# The specialiser's treatment of ops of a class: none, `expand`, or more.
+# How the specialiser treats the ops of a class: it keeps them, calls `expand`, or does more.
 PLAIN, EXPANDS, FOLDS, INLINES, CUSTOM = range(5)
 _rules: dict[type[Op], int] = {}
 
 
 def rule_of(kind: type[Op]) -> int:
-    """What the specialiser does with the ops of a class."""
+    """How the specialiser treats the ops of a class."""
     found = _rules.get(kind)
     if found is None:
         found = PLAIN

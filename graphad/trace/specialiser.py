@@ -1,7 +1,6 @@
 """The trace in which a graph is specialised: shape arithmetic folds, calls are inlined, and ops become their simpler forms.
 
-What is known of integers is a `KnownTensor`: it becomes a constant, or sizes as data, only where an op that does not fold
-reads it.
+Known integers are a `KnownTensor`. It becomes a constant, or a node with sizes, only when an op that does not fold reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from graphad.core.dtypes import DType
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.frames import note_traced_line
 from graphad.core.levels import entered
-from graphad.core.op import Op, in_tuple, named, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
+from graphad.core.rule_errors import named
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
@@ -229,7 +229,7 @@ class Specialiser(Trace):
         if op.repeats:
             return self._loop(op, inputs)
         if not op.structured:
-            # The simpler ops might accept operands that this op refuses.
+            # The simpler ops might accept operands for which this op raises an error.
             output_specs(op, [x.spec for x in inputs])
         if op.refers:
             found = self._settled(op, inputs)

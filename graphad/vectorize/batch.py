@@ -18,8 +18,9 @@ from graphad.core.errors import InvalidArgumentError, OutOfScopeError, Unanswere
 from graphad.core.escapes import Escapes
 from graphad.core.levels import current, entered, here
 from graphad.core.memo import Memo
-from graphad.core.op import Op, in_tuple, named, output_specs
+from graphad.core.op import Op, in_tuple, output_specs
 from graphad.core.references import entries_of
+from graphad.core.rule_errors import named
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -65,7 +66,7 @@ class BatchedTensor(Tensor):
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name == "data":  # what a property raises as an AttributeError comes here
+        if name == "data":  # an AttributeError inside of a property leads here too
             return Tensor.data.fget(self)  # type: ignore[attr-defined]
         if name in HINTS:
             raise AttributeError(HINTS[name].sentence("Tensor"))
@@ -263,12 +264,14 @@ class BatchLevel:
                 is_definite(known_spec(x).dims) for x in values
             ):
                 if isinstance(self.below, BatchLevel) and all(is_definite(x.dims) for x in values):
-                    if any(map(self.below.is_stacked, values)):  # which would expand what waits, and so on
+                    if any(
+                        map(self.below.is_stacked, values)
+                    ):  # else the waiting op would be expanded into a waiting op without end
                         raise UnansweredError(
                             f"{op.name}: slices of an operand differ in size from step to step."
                         )
                 return self._rows_of(self.waiting(op, values, stacked))
-            check_inputs(op, inputs)  # an op may accept stacks although it refuses their rows
+            check_inputs(op, inputs)  # the op may accept stacks although it raises an error for their rows
             context = BatchContext(self, op, inputs, stacked)
             try:
                 out = op.batch(context, *values)
@@ -282,7 +285,8 @@ class BatchLevel:
         return tuple([y.value if type(y) is Unstacked else BatchedTensor(self, y) for y in outputs])
 
     def waiting(self, op: Op, values: Sequence[Any], stacked: Sequence[bool]) -> tuple[Any, ...]:
-        """The op on rows as one op below, for sizes that depend on values: it is batched when it runs and they are known.
+        """The op on rows as one op of the level below, for sizes that depend on values: it is batched when it runs and the sizes
+        are known.
 
         Outputs that are the same in all rows, such as the sizes of a row, are returned once; they are known even without rows.
         """
@@ -337,7 +341,9 @@ def definite(
     if found is None:
         before = questions()
         found = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
-        if questions() == before:  # else it is valid only for calls with these choices
+        if (
+            questions() == before
+        ):  # a graph that depends on choices is valid only for calls with the same ones
             found = made.keep(key, found)
     return found
 

@@ -76,7 +76,7 @@ class Vectorize(Structured):
 
     @classmethod
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
-        """Version 1 computed all rows at once."""
+        """Attributes of version 1, which computed all rows at once."""
         return {"at_once": None} | attributes
 
     @property
@@ -102,7 +102,7 @@ class Vectorize(Structured):
                 read = op.values_read([k == other for other in range(len(node.specs))])
                 known = set(range(len(node.inputs)) if read is None else read)
                 if isinstance(op, Cond) and op.kinds[k] != BOTH:
-                    # Rows run both branches, so the residuals of a branch do not depend on the predicate.
+                    # All rows run both branches, so the residuals of a branch do not depend on the predicate.
                     known.difference_update(op.inputs.predicate)
                 if isinstance(op, Loop) and op.leaves_sizes(k):
                     # All rows run as many steps as the longest, so the residuals of a step do not depend on a row's number of
@@ -287,7 +287,7 @@ class Vectorize(Structured):
         return ctx.node(self.changed(graph=graph), inputs)
 
     def _waits(self, ctx: FoldContext, graph: Graph, inputs: Sequence[Any]) -> bool:
-        """Whether shapes in the graph depend on data, which `eval` will know."""
+        """Whether shapes in the graph depend on values, which only `eval` knows."""
         if _is_definite(graph):
             return False
         pairs = zip(inputs, self.stacked, strict=True)
@@ -314,7 +314,7 @@ class Vectorize(Structured):
         ]
 
     def _in_chunks(self, graph: Graph, inputs: Sequence[Any], size: int, chunk: int) -> list[Any]:
-        """The same, one chunk at a time; outputs that are the same in all rows come from one chunk."""
+        """`eval` in chunks of rows; outputs that are the same in all rows are taken from one chunk."""
         outputs: dict[int, Any] = {}
         shared = [k for k in range(self.n_outputs) if k in self.uniform]
         rows = [k for k in range(self.n_outputs) if k not in self.uniform]
@@ -425,7 +425,7 @@ def _walked(graph: Graph) -> frozenset[int]:
 
 
 def _of_any_row(level: BatchLevel, y: Any) -> Any:
-    """A value that is the same in all rows; an op that waited for its sizes returns it once for each."""
+    """A value that is the same in all rows, of an op that waited for its sizes and therefore returns it for each row."""
     if not level.is_stacked(y):
         return y
     if type(level.size) is int and not level.size:

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphad.core.errors import GraphadError
 from graphad.core.nest import leaves_of
-from graphad.core.op import RAW_ERRORS
+from graphad.core.rule_errors import RAW_ERRORS
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.linalg.held import MadeOf
 from serialization.convert.values import title_of

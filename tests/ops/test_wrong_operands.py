@@ -13,8 +13,9 @@ import pytest
 import graphad as gd
 from graphad.core.bind import bind
 from graphad.core.errors import MissingGradientError, RuleError
-from graphad.core.op import evaluated, explained
+from graphad.core.op import evaluated
 from graphad.core.registry import find
+from graphad.core.rule_errors import explained
 from graphad.errors import GraphadError, InvalidArgumentError, ResourceExhaustedError
 from graphad.graph.evaluate import evaluate
 from graphad.graph.ir import Node

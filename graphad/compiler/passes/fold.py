@@ -16,7 +16,8 @@ import numpy as np
 from graphad.compiler.passes.canonical import same_dims
 from graphad.compiler.passes.rewrite import RuleTable, Sweep, sweep
 from graphad.core.errors import GraphadError
-from graphad.core.op import RAW_ERRORS, evaluated
+from graphad.core.op import evaluated
+from graphad.core.rule_errors import RAW_ERRORS
 from graphad.graph.ir import Graph, Node
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.elementwise import Elementwise

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler.plan.host import as_value
 from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, explained
+from graphad.core.op import Op
+from graphad.core.rule_errors import explained
 from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import numpy as np
 from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import evaluated, explained
+from graphad.core.op import evaluated
+from graphad.core.rule_errors import explained
 from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses

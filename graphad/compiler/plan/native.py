@@ -46,7 +46,8 @@ from graphad.core import arrays, printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, ResourceExhaustedError, UnavailableError
 from graphad.core.ieee import hush, unhush
-from graphad.core.op import IO, NO_MEMORY, WRITES
+from graphad.core.op import IO, WRITES
+from graphad.core.rule_errors import NO_MEMORY
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.graph.fitted import fitted

@@ -12,7 +12,8 @@ from graphad.compiler.plan.calls import same
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.frames import note_traced_line
-from graphad.core.op import Op, explained
+from graphad.core.op import Op
+from graphad.core.rule_errors import explained
 
 
 def fit(y: object, shape: tuple[int, ...], dtype: DType) -> Any:

@@ -15,8 +15,9 @@ from graphad.core.dims import Dim, Size
 from graphad.core.dtypes import DType, int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, ResourceExhaustedError
 from graphad.core.kinds import INTEGER, require_kind
-from graphad.core.op import MIXED, NO_MEMORY, TOO_LARGE, Op, no_batch, no_gradient, output_specs
+from graphad.core.op import MIXED, Op, no_batch, no_gradient, output_specs
 from graphad.core.references import AT
+from graphad.core.rule_errors import NO_MEMORY, TOO_LARGE
 from graphad.core.shapes import are_compatible, format_dims, no_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor

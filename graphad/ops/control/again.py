@@ -1,4 +1,4 @@
-"""What makes a loop be traced again: its steps told more of its variables than the values before it."""
+"""Exceptions that restart the tracing of a loop: its steps determine more of its variables than their first values do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graphad.core.levels import current
 
 
 class Again(Retrace):
-    """Raised to trace again with a completed value, after the trace has determined its unknown parts.
+    """Restarts a trace with a completed value, after the trace has determined the value's unknown parts.
 
     Attributes:
       value: The value, completed.
-      owner: Whose value it is.
+      owner: The loop whose value it is.
     """
 
     def __init__(self, value: list[Any] | tuple[Any, ...], owner: object = None) -> None:
@@ -27,13 +27,13 @@ class Again(Retrace):
 
 
 class NotWrittenError(InvalidArgumentError):
-    """An array was read of whose elements not even the rank is known, since none was written yet."""
+    """An element of an array was read before any was written, so that not even the rank of the elements is known."""
 
 
 @contextlib.contextmanager
 def supposing(value: Any, owner: object) -> Iterator[None]:
-    """Around the tracing of a loop whose variables are `value`: `Again` where a step reads an array before it writes what
-    determines the rank of the elements, with variables as if that were any."""
+    """The block in which a loop with the variables `value` is traced. If a step reads an array before it writes an element, whose
+    rank is therefore unknown, the block raises `Again` with variables for elements of any rank."""
     try:
         yield
     except NotWrittenError as error:

@@ -1,8 +1,9 @@
-"""One of two graphs, selected by a predicate; if the predicate differs from row to row, each row gets the outputs of its
+"""One of two graphs, selected by a predicate. If the predicate differs from row to row, each row gets the outputs of its own
 branch.
 
-Outputs are marked: "both" branches have it, or it is private to "then" or "else" (a residual) and a placeholder otherwise.
-So the backward branch only ever reads residuals of its own forward branch, and no nan comes from a branch not taken.
+Each output is marked: "both" branches compute it, or only "then" or "else" (a residual), and the other branch gives a
+placeholder. So a backward branch reads only residuals of its own forward branch, and no NaN comes from a branch that was not
+taken.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Cond(Structured):
       then_graph, else_graph: Graphs on the operands. Their outputs are those marked for them, in order.
       kinds: For each output "both", "then", "else", or "sum": the sum over rows of what both branches give.
       depth: The rank of the predicate. Above 0 both branches run on stacks with that many leading axes.
-      full: For each operand whether it carries all these axes.
+      full: For each operand, whether it carries all these axes.
     """
 
     name = "cond"
@@ -230,10 +231,11 @@ class Cond(Structured):
         return tuple(out)
 
     def _specialised(self, ctx: FoldContext, graph: Graph, operands: Sequence[Tensor]) -> Graph:
-        """A branch specialised for these operands; unchanged if it would raise for them, since that matters only if it runs.
+        """A branch specialised for these operands. If that raises an error, the branch is returned unchanged: the error matters
+        only if it runs.
 
-        What a branch that was not taken left for its derivative has no elements along axes of unknown size. So what the branch
-        itself knows of sizes is kept, and `eval` compares it with what it is given.
+        Residuals of a branch that was not taken have no elements along axes of unknown size. So sizes that the branch knows are
+        kept, and `eval` compares them with its operands.
         """
         given = [
             x if self.depth else _known_of(x, spec) for x, spec in zip(operands, graph.inputs, strict=True)
@@ -281,7 +283,7 @@ class Cond(Structured):
         return op, [*self.inputs.predicate, *[self.passed[i] for i in read]], kept
 
     def outputs_full(self) -> list[bool]:
-        """For each output whether it certainly carries all leading axes of the predicate.
+        """For each output, whether it certainly carries all leading axes of the predicate.
 
         Outputs of both branches are stacked, sums are not. A residual is stacked if all axes can be traced to it; otherwise
         rows share it, and its cotangents are summed, with zeros for rows that did not take the branch.
@@ -340,7 +342,7 @@ class Cond(Structured):
         except InvalidArgumentError as error:
             if rows or is_mistake(error) or any(kind != BOTH for kind in self.kinds):
                 raise
-            # What fits the branch that is taken may not fit the other one: wait for the predicate.
+            # The operands may fit only one of the branches: batch when the predicate is known.
             return ctx.waiting(self, predicate, *operands)
         mask = list(joined(self.kinds, then_mask, else_mask, lambda a, b: a or b))
         if rows:
@@ -417,8 +419,8 @@ class _BackwardBranch(NamedTuple):
 class _BackwardCond:
     """The cond that gives the cotangents: its branches are the backward graphs of the branches.
 
-    Its operands are inputs of the layer's op, residuals of both branches, and cotangents. Each is known by what it is and its
-    number there.
+    Its operands are inputs of the layer's op, residuals of both branches, and cotangents. Each is identified by its kind and its
+    number within that kind.
 
     Attributes:
       wanted: The inputs of the branches that have a cotangent by one of them.
@@ -433,7 +435,7 @@ class _BackwardCond:
         self.wanted = sorted({*places[0], *places[1]})
         alone = [i for i in self.wanted if (i in places[0]) != (i in places[1])]
         if ctx.masks is not None:
-            # Zeros for what the other branch alone reads are of a branch that was not taken.
+            # The zeros for operands that only the other branch reads belong to a branch that was not taken.
             both = {*then.backward.masked} & {*other.backward.masked}
             ctx.masks.inputs += [layer.op.passed[i] for i in self.wanted if i in alone or i in both]
         self._places: dict[tuple[str, int], int] = {}
@@ -476,7 +478,7 @@ class _BackwardCond:
         return Cond(then_graph, else_graph, kinds, depth, tuple(self._full))
 
     def _graph(self, branch: _BackwardBranch) -> Graph:
-        """One branch: the cotangents of all that is wanted, zeros for what this branch does not depend on."""
+        """The graph of one branch: the cotangents of all wanted inputs, zeros for those on which this branch does not depend."""
         builder, backward = GraphBuilder(), branch.backward
         inputs = [builder.add_input(x.spec) for x in self.operands]
         places = {key: inputs[place] for key, place in self._places.items()}
@@ -512,9 +514,9 @@ def joined(
 
 
 def _require_one_shape(a: Array, b: Array) -> None:
-    """Compare the shapes that the branches give to rows.
+    """Compare the shapes of the rows of both branches.
 
-    What is stretched must be zeros: a sum of cotangents whose size is unknown begins with zeros of size 1.
+    Only zeros may broadcast: a sum of cotangents of unknown size begins with zeros of size 1.
 
     Raises: InvalidArgumentError: the shapes differ.
     """
@@ -559,7 +561,9 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
     if dims and all(map(is_one, dims)):
         from_number = bind(Squeeze(tuple(range(len(dims)))), from_number)  # one truth value, as `bool(x)` has
     elif dims is None or (dims and all(size is None or is_one(size) for size in dims)):
-        from_number = reshape(from_number, ())  # which refuses what turns out to have more elements
+        from_number = reshape(
+            from_number, ()
+        )  # the reshape raises an error if there turn out to be more elements
     elif dims:
         raise InvalidArgumentError(
             f"{op}: the predicate has shape {format_dims(dims)}; it must be a scalar or have one element. tf.where chooses "
@@ -573,12 +577,12 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
 
 
 def at_hand(x: Any) -> Tensor:
-    """A tensor on which Python is to decide: where nothing is traced, one of another device is copied from there."""
+    """A tensor whose truth value Python reads. Outside of traces, a tensor of another device is copied to the CPU."""
     return x.here() if x.away and trace_in_progress() is None else x  # type: ignore[no-any-return]
 
 
 def _known_of(x: Any, spec: Any) -> Any:
-    """An operand or, where the graph that takes it knows sizes that it leaves open, the spec with both."""
+    """The operand; or, if the graph knows sizes that the operand leaves unknown, the spec with the known sizes of both."""
     mine, wanted = x.dims, spec.dims
     if wanted is None or spec.is_handle or not all(size is None or isinstance(size, int) for size in wanted):
         return x

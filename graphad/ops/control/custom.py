@@ -33,7 +33,7 @@ from graphad.ops.control.operands import require, require_operands
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segments
 
-PythonRule = Any  # a `Rule` of `gradient/custom.py`, on a higher floor
+PythonRule = Any  # a `Rule` of `gradient/custom.py`, which is on a higher floor
 declare(Kind("PythonRule", lambda x: callable(getattr(x, "cotangents", None)), words="rule"))
 declare(Kind("ClosedRule", lambda x: isinstance(x, ClosedRule), words="rule"))
 
@@ -99,8 +99,8 @@ class ClosedRule:
     Attributes:
       name: The function's name and the digest of the graph: the key under which files and processes know the rule.
       positions: For each x the output of `graph` that is its cotangent, or -1.
-      graph: None only while a file is read, since rules may refer to each other in cycles. A function in its place is called
-      for the graph at first use, so that a rule that uses itself can be batched.
+      graph: None only while a file is read, since rules may refer to each other in cycles. A function instead of a graph is
+      called at first use and returns the graph, so that a rule that uses itself can be batched.
     """
 
     __slots__ = ("__weakref__", "_graph", "name", "positions")
@@ -128,7 +128,8 @@ class ClosedRule:
         return f"rule:{self.name}"
 
     def check_use(self, op: ClosedCustom, specs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
-        """Raises: InvalidArgumentError: the rule does not fit where it is used, in a file that says so; its graph is there."""
+        """Check a use of the rule in a file; its graph has been read. Raises: InvalidArgumentError: the rule does not fit the
+        node."""
         graph, what = self.graph, f"the rule {self.name!r}"
         assert graph is not None
         require(len(self.positions) == op.n_inputs, op.name, f"{what} has gradients for other inputs")

@@ -1,6 +1,7 @@
 """Forward mode of call, cond and loop: the same op on graphs that compute values and tangents.
 
-Through their VJPs a dummy cotangent would stay alive inside the sub-graphs, and a loop would stack residuals for nothing.
+Deriving their JVPs from their VJPs would keep dummy cotangents alive inside the sub-graphs, and a loop would stack unused
+residuals.
 
 An op that writes variables, prints or draws numbers must not run twice: its values come from the same graphs as the tangents
 (`whole`).

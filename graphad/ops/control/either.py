@@ -1,7 +1,7 @@
-"""Two graphs with the same result, of which the sizes of a call decide the faster one.
+"""Two graphs with the same result, of which the faster one for the sizes of a call is used.
 
-Since both are right, only one is compiled, and derivatives may use either one. Derivatives are such pairs too; they recompute
-their residuals, so that the graphs share only the inputs.
+Since both are correct, only one is compiled for a size class, and derivatives may use either one. A derivative is such a pair
+too. It recomputes its residuals, so that the two graphs share only inputs.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class _Pulled:
         values = append(builder, pullback.forward, self.inputs)
         backward, taken = pullback.backward(given)
         operands = [self.inputs[i] for i in backward.inputs] + [values[i] for i in backward.residuals]
-        # Without effects a backward graph takes no more than what is given.
+        # Graphs without effects have a backward graph for exactly the given cotangents.
         operands += [bar for bar, takes in zip(bars, taken, strict=True) if takes and bar is not None]
         x_bars = append(builder, backward.graph, operands) if backward.graph.outputs else []
         self.found = {i: x_bars[place] for i, place in backward.places.items()}

@@ -1,4 +1,4 @@
-"""Traits of the ops with branches and rounds, in a form from which type checkers know their attributes."""
+"""Type guards for ops with branches and loops, so that type checkers know their attributes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def loops(kind: type[Op]) -> TypeGuard[type[Loop]]:
-    """Whether a class is that of loops; see `repeats` of `Op`."""
+    """Whether a class of ops is that of loops; see `repeats` of `Op`."""
     return kind.repeats
 
 
 def branches(kind: type[Op]) -> TypeGuard[type[Cond]]:
-    """Whether a class is that of branches; see `branches` of `Op`."""
+    """Whether a class of ops is that of branches; see `branches` of `Op`."""
     return kind.branches
 
 

@@ -97,7 +97,7 @@ class Layer:
     __slots__ = ("base", "op")
 
     def __init__(self, op: Structured, base: Structured) -> None:
-        self.op: Any = op  # of the class that its own layer knows
+        self.op: Any = op  # of the class that the subclass of the layer declares
         self.base: Any = base
         graph: Graph = getattr(op, op.holder)
         graph.derived[op] = self
@@ -113,7 +113,7 @@ class Layer:
         raise NotImplementedError
 
     def pull_back(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """The cotangents of the inputs by those of all outputs; None for none."""
+        """The cotangents of the inputs for those of all outputs; None stands for a missing one."""
         outputs, below = self.outputs, cast("Layer | None", self.base.layer)
         if below is not None and all(bar is None for bar in below.outputs.residuals(y_bars)):
             passed: Segment = self.op.passed
@@ -124,7 +124,7 @@ class Layer:
         return self.of_outputs(ctx, outputs.shown(y_bars))
 
     def of_outputs(self, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """The cotangents of the inputs by those of the outputs of `base`."""
+        """The cotangents of the inputs for those of the outputs of `base`."""
         raise NotImplementedError
 
 
@@ -162,7 +162,7 @@ class GraphLayer(Layer):
 def backward_of(
     pullback: Pullback, ctx: VjpContext, outputs: Sequence[int], y_bars: Sequence[Tensor | None]
 ) -> tuple[BackwardGraph, dict[int, Tensor]]:
-    """The backward graph of a pullback, and the cotangents that it takes by the number of the op's output.
+    """The backward graph of a pullback, and the cotangents that it takes, by output of the op.
 
     Args:
       pullback: The pullback of a graph of the op.
@@ -192,7 +192,7 @@ def needed(ctx: VjpContext) -> tuple[bool, ...]:
 def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
     """The cotangents of the inputs if residuals of the highest layer have cotangents: the op runs again with one more layer.
 
-    Only a persistent tape that differentiates its own gradient comes here.
+    This happens only if a persistent tape differentiates its own gradient.
     """
     if op.effects & (WRITES | IO):
         raise FailedPreconditionError(
@@ -202,7 +202,7 @@ def pull_back_residuals(op: Any, ctx: VjpContext, y_bars: Sequence[Tensor | None
     forward = op.augmented(ctx.transforms, needed(ctx))
     outputs = bind_all(forward, ctx.inputs)
     extra = [None] * (forward.n_outputs - op.n_outputs)
-    # An op bound under recorders may return the outputs of one layer less than it recorded.
+    # Recorders may have recorded one layer more than the outputs that `bind` returned.
     return cast("Sequence[Tensor | None]", forward.vjp(ctx.on(forward, outputs), *y_bars, *extra))
 
 

@@ -81,7 +81,8 @@ class Loop(Structured):
       reverse: Step t works on slice limit - 1 - t. There is no test then.
       steps: The number of steps where it is known beforehand, else None; the limit is compared with it.
       uniform: How many of the ys must have one shape in all steps, -1 for all; see `stacks` for the others.
-    With xs the ys have as many slices as the xs, zeros for steps that did not run; else as many as there were steps.
+    With xs, the ys have as many slices as the xs, with zeros for steps that did not run. Without xs they have one slice for each
+    step.
     """
 
     name = "loop"
@@ -215,7 +216,7 @@ class Loop(Structured):
         try:
             body, specs = self._body_for(ctx, specs, [*invariants, *slices])
         except GraphadError as error:
-            # Without a step, the sizes of slices are 0 where no step was there to tell them, which need not fit the others.
+            # If no step ran, unknown sizes of slices are 0, which need not fit other sizes.
             if is_mistake(error) or not any(
                 x.dims is not None and x.dims[:1] == (0,) for x in operands.xs(values)
             ):
@@ -236,7 +237,7 @@ class Loop(Structured):
             ctx.note_slices(y, body, value)
         if (
             test is None and known is not None and type(steps) is int
-        ):  # so that sizes behind the loop are known
+        ):  # so that sizes computed from the results are known
             return (*self.outputs.carries(outputs), lift(np.int32(steps)), *self.outputs.ys(outputs))
         return outputs
 
@@ -355,13 +356,13 @@ class Loop(Structured):
 
 
 def _always_holds(test: Graph) -> bool:
-    """Whether a test gives the constant True and does nothing else."""
+    """Whether a test returns the constant True and has no effect."""
     k = test.outputs[0] - len(test.inputs)
     return not test.effects and 0 <= k < len(test.constants) and bool(test.constants[k])
 
 
 def _is_count(limit: Any) -> bool:
-    """Whether a known limit is meant as a number of steps, rather than the one of a loop without limit."""
+    """Whether a known limit is a number of steps, and not the number that stands for no limit."""
     return isinstance(limit, Dim) or limit < np.iinfo(np.int32).max
 
 
@@ -371,7 +372,7 @@ def wrong_steps(limit: Any, steps: int) -> InvalidArgumentError:
 
 
 def require_answer(dims: Any) -> None:
-    """Raises: InvalidArgumentError: what the test of a loop gives is known not to be a scalar."""
+    """Raises: InvalidArgumentError: the result of a loop's test is known not to be a scalar."""
     if dims is not None and dims != ():
         raise InvalidArgumentError(
             f"loop: the test gives a value of shape {format_dims(dims)}; it must be a bool scalar. tf.reduce_all and "
@@ -398,13 +399,14 @@ _functions = _inlined
 
 
 def run_in_steps(apart: bool) -> None:
-    """Choose whether loops run each step through `graph.evaluate.run`, which can be watched, or inlined, the default."""
+    """Choose how loops run their steps: each by `graph.evaluate.run`, which can be watched, or inlined in one function, the
+    default."""
     global _functions
     _functions = _in_steps if apart else _inlined
 
 
 _NODES_APART = (
-    24  # what running a round as a graph of its own costs, in nodes that are called one by one otherwise
+    24  # the cost of running a round as a graph of its own, in nodes that would be called one by one
 )
 
 

@@ -114,14 +114,14 @@ class _Stack(NamedTuple):
 
 
 class _BackwardLoop:
-    """What the backward loop of a layer carries, reads and walks, by the numbers that the body's inputs have.
+    """What the backward loop of a layer carries, reads and iterates over, by the numbers of the body's inputs.
 
     Attributes:
       carried: The carries whose cotangents it carries.
       sums: The invariants, and the values of the invariant part, whose cotangents it adds up; it carries them after the others.
       of_xs: The xs whose cotangents it stacks.
       fixed: The invariants that it reads.
-      values: The values of the invariant part that a step reads, which is computed again there from what is fixed.
+      values: The values of the invariant part that a step reads. Each step recomputes them from fixed values.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class _BackwardLoop:
         return builder.finish(outputs, backward.graph.name, order)[0]
 
     def operands(self, ctx: VjpContext, carry_bars: Sequence[Tensor | None]) -> list[Value]:
-        """What the backward loop begins with and what it reads in each step, without the stacks."""
+        """The operands with which the backward loop begins and those that it reads in each step, without the stacks."""
         inputs = self.layer.op.passed(ctx.inputs)
         found: list[Value] = []
         for k in self.carried:
@@ -235,7 +235,7 @@ class _BackwardLoop:
                 before = out[passed[i]]
                 out[passed[i]] = bar if before is None else bind(ADD, before, bar)
         for i, bar in zip(self.of_xs, op.outputs.ys(results), strict=True):
-            # A loop without steps does not know the sizes of a slice; those of the stacks that it walks are known.
+            # A loop without steps does not know the sizes of a slice, but the stacks that it would iterate over have them.
             place = passed[i]
             fits = is_definite(bar.dims) and bar.dims == ctx.shape(place)
             out[place] = bar if fits else reshape_like(bar, ctx, place)

@@ -1,4 +1,4 @@
-"""A loop over rows: the same number of steps in all rows, or each row its own.
+"""A loop over rows: with one number of steps for all rows, or one for each row.
 
 If rows differ in their number of steps, a finished row keeps its carry while the others continue: the body becomes a branch of
 a `cond` on the active rows, so that nothing computed for a finished row reaches a derivative.
@@ -199,7 +199,7 @@ def _step(
 
 
 def _finished(loop: Loop, body: Graph, once: Sequence[bool]) -> Graph:
-    """What a finished row does: it keeps its carry, and its own slices of the ys are zero."""
+    """The branch of finished rows: they keep their carries, and their slices of the ys are zero."""
     builder = GraphBuilder()
     outputs = list(loop.operands.carries([builder.add_input(spec) for spec in body.inputs]))
     ys = loop.results.ys

@@ -103,7 +103,7 @@ class _Place(int):
 
 
 class _Shown:
-    """A leaf as messages print it."""
+    """A leaf as it appears in messages."""
 
     is_mark = True
 
@@ -123,8 +123,8 @@ class _Shown:
 
 
 def _lacking(value: object, like: object) -> list[tuple[Any, Any]]:
-    """The leaves of `value` with unknown parts whose counterparts in `like` have known ones, with these counterparts; or
-    None."""
+    """Each leaf of `value` with its counterpart in `like`, or with None unless only the counterpart has known parts; [] if there
+    is nothing to compare."""
     leaves = flatten_records(value)[0]
     if not any(is_composite(leaf) for leaf in leaves):
         return []
@@ -137,7 +137,7 @@ def _lacking(value: object, like: object) -> list[tuple[Any, Any]]:
 def _lacks(x: Any, y: Any) -> bool:
     if not is_composite(x) or not is_composite(y) or not is_complete(y):
         return False
-    claims = getattr(x, "__graphad_claims__", None)  # of sizes, which another value may not have
+    claims = getattr(x, "__graphad_claims__", None)  # an operation on sizes, which another value may not have
     return not is_complete(x) or (claims is not None and type(x) is type(y) and claims(y))
 
 
@@ -162,7 +162,7 @@ def loop_dims(value: Any) -> list[Any]:
 
 
 def loop_writes(value: Any) -> list[Any]:
-    """The single element that a step of a loop wrote into each leaf of a split value; None if it did more."""
+    """The single element that a step of a loop wrote into each leaf of a split value; None if the step changed more."""
     return _said_by_parts(value, "__graphad_loop_writes__", None)
 
 
@@ -197,7 +197,7 @@ def same_structure(a: Any, b: Any) -> bool:
 
 
 def _same_field(a: Any, b: Any) -> bool:
-    """Whether fields have one structure; what is not a tensor has to be equal, in lists, tuples and dicts too."""
+    """Whether fields have one structure. Values that are not tensors must be equal, also inside of lists, tuples and dicts."""
     if isinstance(a, dict):
         return type(a) is type(b) and a.keys() == b.keys() and all(_same_field(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):

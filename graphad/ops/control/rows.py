@@ -26,7 +26,7 @@ def rows_of(
       graph: The graph.
       axes: The same for each input.
       specs: What is known of its inputs, where that is more than the graph says.
-      by_value: Ask for the values themselves, and not for what reaches a derivative.
+      by_value: Use the rows of the values themselves, and not of their derivatives.
     """
     known: list[Any] = [*axes, *[None] * len(graph.constants)]
     found = _specs_for(graph, specs)
@@ -44,7 +44,7 @@ def _specs_for(graph: Graph, specs: Sequence[TensorSpec] | None) -> Sequence[Ten
     for node in graph.nodes:
         inferred = node.specs
         if not all(spec.is_definite for spec in node.specs):
-            # Where they do not fit, the graph's own specs are used, which are less precise but always valid.
+            # If these specs do not fit, the graph's own specs are used, which are less precise but always valid.
             with contextlib.suppress(InvalidArgumentError):
                 inferred = output_specs(node.op, [found[i] for i in node.inputs])
         found.extend(inferred)

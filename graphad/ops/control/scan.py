@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 def _dense(value: object) -> Any:
-    """`value` with dense tensors for IndexedSlices, whose rows would be walked and stacked otherwise."""
+    """`value` with dense tensors for IndexedSlices; a loop would iterate over the rows of their values otherwise."""
     return map_leaves(lambda leaf: lift(leaf) if isinstance(leaf, IndexedSlices) else leaf, value)
 
 

@@ -90,7 +90,7 @@ def full_like(x: Array, value: int, dtype: DTypeLike | None) -> Any:
 
 
 def _moved(y: Any, order: Sequence[int]) -> Any:
-    """A slice with its axes permuted; an unfilled slice may lack some of them."""
+    """A slice with its axes permuted. A slice that no step has written may have fewer axes."""
     return y.transpose(order) if y.ndim == len(order) else y
 
 

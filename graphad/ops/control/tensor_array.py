@@ -37,7 +37,7 @@ from graphad.ops.control.varied import Varied
 from graphad.ops.math import cast, equal, maximum, reduce_max, reduce_prod
 
 _CLEARED = object()
-AT_END = object()  # the index of an element that is written behind the last one
+AT_END = object()  # stands for the index after the last element
 
 
 class TensorArray:
@@ -86,8 +86,8 @@ class TensorArray:
         self._infer_shape = bool(infer_shape)
         self._required: Dims = as_dims(element_shape)  # of all elements, whatever infer_shape says
         self._dims = self._required
-        self._may_vary = False  # whether elements of several sizes come, so that they are padded
-        self._unranked = False  # whether elements come whose rank is known only at run time
+        self._may_vary = False  # whether elements of several sizes are expected, which are padded
+        self._unranked = False  # whether elements are expected whose rank is known only at run time
         self._items: list[Any] | None = None
         self._buffer: Tensor | Varied | None = None
         self._size: Any = None
@@ -360,7 +360,7 @@ class TensorArray:
         return [whole], made_of
 
     def __graphad_mapped__(self, of: Callable[[Tensor], Tensor]) -> TensorArray:
-        """The array with `of` each element."""
+        """The array with `of` applied to each element."""
         items, buffer = self._items, self._buffer
         mapped = items and [x if x is None or x is _CLEARED else of(x) for x in items]
         if isinstance(buffer, Varied):
@@ -449,7 +449,7 @@ class TensorArray:
             raise NotWrittenError(
                 "TensorArray: no element was written yet, so their shape is not known; give element_shape."
             )
-        # What is not known is 0, the size of all elements together where not even their rank is.
+        # Unknown sizes are 0; if not even the rank of the elements is known, the array has no elements.
         sizes = [0] if self._dims is None else [0 if size is None else size for size in self._dims]
         if self._items is not None:
             return zeros([len(self._items), *sizes], self._dtype)
@@ -465,7 +465,7 @@ class TensorArray:
         buffer = self._stacked()
         if is_definite(self._dims):
             return buffer
-        # The first element determines what is unknown; until then the tensor holds no number.
+        # The first element determines unknown sizes; until then the tensor has no elements.
         wanted = concat([reshape(getitem(shape(buffer), 0), [1]), shape(value)], 0)
         is_blank = equal(reduce_prod(shape(buffer)), 0)
         room: Tensor = conditional(is_blank, lambda: zeros(wanted, self._dtype), lambda: buffer)

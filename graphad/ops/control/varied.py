@@ -61,7 +61,7 @@ class Varied(NamedTuple):
 
     @classmethod
     def of(cls, items: Sequence[Tensor | None], dims: Sequence[RawSize], dtype: DType) -> Varied:
-        """These elements; None is one that is not written."""
+        """These elements; None stands for an element that was not written."""
         made = cls.blank(len(items), dims, dtype)
         for k, item in enumerate(items):
             if item is not None:
@@ -69,8 +69,8 @@ class Varied(NamedTuple):
         return made
 
     def written(self, index: Tensor, value: Tensor, grows: bool, dims: Sequence[RawSize]) -> Varied:
-        """With another element under a number; the array `grows` to hold it, or the number is out of range. All have the sizes
-        `dims` where these are known."""
+        """The elements with another one under a number. If the number is too large, the array grows if `grows` is true; else the
+        number is out of range. All elements have the known ones of the sizes `dims`."""
         own, there = shape(value), shape(self.rows)
         wide = maximum(getitem(there, slice(1, None)), own)
         missing = maximum(index + 1 - getitem(there, 0), 0) if grows else lift(np.int32(0))

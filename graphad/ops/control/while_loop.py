@@ -121,14 +121,15 @@ def repeat(
     names: Sequence[str],
     may_change: bool = False,
 ) -> Any:
-    """`while_loop` with a name for each loop variable, for messages; shapes `may_change` from step to step unasked."""
+    """`while_loop` with names of the loop variables for messages. With `may_change`, shapes may change without a shape
+    invariant."""
     while True:
         try:
             return _repeated(test, body, loop_vars, shape_invariants, maximum, names, may_change)
         except Again as again:  # a step determined the shapes of an array's elements, or gave a sparse tensor other sizes
             if again.owner is not loop_vars:
                 raise
-            loop_vars = again.value  # each time more is known, or less is claimed
+            loop_vars = again.value  # ends, since each repetition knows more sizes or claims fewer
 
 
 def _repeated(
@@ -240,7 +241,7 @@ def bind_loop(
       specs: The carry in every step, then the slices.
       reverse: Go through the stacks from the end.
       steps: The number of steps where it is known.
-      unread: How many of the carries, the last ones, are not inputs of the parts: they only come out.
+      unread: How many of the last carries are results of the body only, and not inputs of the parts.
     """
     prepare_for_loop([body] if test is None else [test, body])
     outer = common([body] if test is None else [test, body])
@@ -259,7 +260,7 @@ def bind_loop(
 
 
 def _common(specs: Sequence[TensorSpec], after: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Specs of what is of either kind."""
+    """The specs that cover both."""
     return [
         a if a.describes(b.dims) else a.with_dims(common_dims(a.dims, b.dims))
         for a, b in zip(specs, after, strict=False)
@@ -332,7 +333,7 @@ def _carried(
         )
     first, out = list(values), []
     for k, (spec, shape, free) in enumerate(zip(specs, given, own, strict=True)):
-        if free is not ...:  # the array itself declares what changes
+        if free is not ...:  # the array itself declares which of its shapes change
             out.append(spec.with_dims(free))
             continue
         if shape is ...:
@@ -357,8 +358,8 @@ def _carried(
 
 
 def _for_parts(loop_vars: Sequence[Any], shapes: list[Any]) -> list[Any]:
-    """The shapes of loop variables as those of their parts. Sparse tensors and slices, which have several, say themselves what
-    may change: their rank stays. So do arrays of tensors, which have none before something is written."""
+    """The shapes of loop variables as those of their parts. Sparse tensors and slices have several parts and declare themselves
+    what may change: all but the rank. Arrays of tensors do so too; before an element is written they have no parts."""
     leaves = flatten_records(loop_vars)[0]
     if len(leaves) != len(shapes):
         return shapes

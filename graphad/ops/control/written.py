@@ -1,4 +1,4 @@
-"""Elements that each step of a loop writes into an array behind those of earlier steps: the loop stacks them itself."""
+"""Arrays into which each step of a loop writes one element after those of earlier steps: the loop stacks the elements itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     carry: int | None = None
 
     def follows(self, body: Graph, carries: Sequence[Any], xs: Sequence[Any]) -> bool:
-        """Whether it is written behind the last element, or step t writes element t.
+        """Whether the element is written after the last one, or step t writes element t.
 
         Args:
           body: The body of the loop.
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
         Args:
           before: The array before it.
-          y: The stacked elements, with some behind that were not written if the loop `may_end` before.
+          y: The stacked elements; if the loop `may_end` early, the last ones were not written.
           count: The number of steps.
           steps: The same where it is known beforehand.
         """
@@ -114,7 +114,7 @@ def _row_of(write: tuple[Any, Any, Any, bool], carry: Sequence[Any], slices: Seq
 def collected(
     test: Part | None, body: Part, rows: dict[int, Row], carries: Sequence[Any], xs: Sequence[Any]
 ) -> list[int]:
-    """The arrays into which each step writes the element of its own number, or one behind the last, and which no step reads.
+    """The arrays into which step t writes element t, or the element after the last, and which no step reads.
 
     They need not be carried: the loop itself stacks the written elements, which the body returns last. Rules of custom
     gradients keep all nodes, so also the writes, which need the array, and may read it themselves: then it is carried.

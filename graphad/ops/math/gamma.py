@@ -281,7 +281,9 @@ def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 DIGAMMA = Polygamma(0)
-Lgamma = elementwise("lgamma", natively(_lgamma, "lgamma", 0.0), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
+Lgamma = elementwise(
+    "lgamma", natively(_lgamma, "lgamma", 0.0), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|."
+)
 
 lgamma = unary_function(
     Lgamma,

@@ -4,7 +4,7 @@ The modules by subject:
 
     activations           activation, softmaxes, isotonic
     normalisation         normalize, own_moments, statistics
-    convolutions          convolutions, conv, windows, halves, morphology
+    convolutions          convolutions, depthwise, conv, windows, halves, morphology
     pools                 pools, pooling, fractional
     on both               arguments, direct, blocks
     losses                cross_entropy, sampled, ctc, ctc_beams, ranks

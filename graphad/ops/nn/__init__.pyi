@@ -35,10 +35,6 @@ from graphad.ops.nn.convolutions import conv3d as conv3d
 from graphad.ops.nn.convolutions import conv3d_transpose as conv3d_transpose
 from graphad.ops.nn.convolutions import conv_transpose as conv_transpose
 from graphad.ops.nn.convolutions import convolution as convolution
-from graphad.ops.nn.convolutions import depthwise_conv2d as depthwise_conv2d
-from graphad.ops.nn.convolutions import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
-from graphad.ops.nn.convolutions import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
-from graphad.ops.nn.convolutions import separable_conv2d as separable_conv2d
 from graphad.ops.nn.cross_entropy import (
     sigmoid_cross_entropy_with_logits as sigmoid_cross_entropy_with_logits,
 )
@@ -53,6 +49,10 @@ from graphad.ops.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from graphad.ops.nn.ctc import ctc_loss as ctc_loss
 from graphad.ops.nn.ctc_beams import ctc_beam_search_decoder as ctc_beam_search_decoder
 from graphad.ops.nn.ctc_beams import ctc_unique_labels as ctc_unique_labels
+from graphad.ops.nn.depthwise import depthwise_conv2d as depthwise_conv2d
+from graphad.ops.nn.depthwise import depthwise_conv2d_backprop_filter as depthwise_conv2d_backprop_filter
+from graphad.ops.nn.depthwise import depthwise_conv2d_backprop_input as depthwise_conv2d_backprop_input
+from graphad.ops.nn.depthwise import separable_conv2d as separable_conv2d
 from graphad.ops.nn.embeddings import approx_max_k as approx_max_k
 from graphad.ops.nn.embeddings import approx_min_k as approx_min_k
 from graphad.ops.nn.embeddings import embedding_lookup_sparse as embedding_lookup_sparse

@@ -24,7 +24,7 @@ from graphad.ops.math.cumulative import cumsum
 from graphad.ops.math.reduce import reduce_max, reduce_sum
 from graphad.ops.math.rounding import ceil
 from graphad.ops.math.select import minimum, where
-from graphad.ops.random.generator import shuffle, uniform
+from graphad.ops.random.variates import shuffle, uniform
 
 
 class FractionalPool(NamedTuple):

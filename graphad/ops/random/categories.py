@@ -15,7 +15,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log
 from graphad.ops.math.position import argmax
-from graphad.ops.random.generator import stateless_uniform, uniform
+from graphad.ops.random.variates import stateless_uniform, uniform
 
 if TYPE_CHECKING:
     import numpy as np

@@ -28,8 +28,10 @@ from graphad.ops.random import philox
 from graphad.ops.random.algorithm import check_algorithm
 from graphad.ops.random.draw import lift_seed
 from graphad.ops.random.gammas import DrawGamma
-from graphad.ops.random.generator import fresh_key, shuffled, stateless_uniform
+from graphad.ops.random.generator import fresh_key
+from graphad.ops.random.keyed import shuffled
 from graphad.ops.random.samples import counts_of
+from graphad.ops.random.variates import stateless_uniform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

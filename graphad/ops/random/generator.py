@@ -1,4 +1,4 @@
-"""Generators of random numbers, and the functions that draw from the global one.
+"""Generators of random numbers, among them the global one and those of seeds.
 
 A generator's state is a seed and the number of keys taken so far. Functions capture it by reference, so they draw new numbers
 on every call, and `set_seed` affects functions that are already traced.
@@ -14,88 +14,25 @@ import numpy as np
 from graphad.core import dtypes, forks
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
-from graphad.core.blame import blaming
-from graphad.core.convert import lift, lift_like
-from graphad.core.dtypes import DType, as_dtype
+from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.kinds import REAL, require_kind_of
 from graphad.core.levels import trace_in_progress
 from graphad.core.refusal import refuse
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.create import zeros_like
-from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import stack
-from graphad.ops.array.shape import shape
-from graphad.ops.array.sizes import requested, require_count, require_sizes
-from graphad.ops.array.sorting import ArgSort
+from graphad.ops.array.sizes import require_count
 from graphad.ops.math.cast import cast
 from graphad.ops.random import philox
 from graphad.ops.random.algorithm import Algorithm, check_algorithm
-from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, Distribution, Draw, RandomKey, lift_seed
+from graphad.ops.random.draw import RANDOM_KEY, SET_STATE, RandomKey
+from graphad.ops.random.keyed import drawn, normal_of, shuffled, uniform_of
 from graphad.ops.random.samples import counts_of
 from graphad.ops.random.state import State, made
 from graphad.ops.state.variables import READ
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphad.core.annotations import Array
-
-
-def _draw(
-    kind: Distribution, key: Tensor, size: object, dtype: DType, limits: Sequence[Tensor] = ()
-) -> Tensor:
-    sizes, given = requested("random", size)
-    require_sizes(f"random.{kind}", sizes)
-    return bind(Draw(kind, sizes, dtype), key, *limits, *given)
-
-
-def _normal(
-    kind: Distribution,
-    key: Tensor,
-    size: object,
-    mean: TensorLike,
-    stddev: TensorLike,
-    dtype: DTypeLike | None,
-) -> Tensor:
-    dtype = as_dtype(dtype)
-    z = _draw(kind, key, size, dtype)
-    if not (isinstance(stddev, int | float) and stddev == 1):
-        z = z * lift_like("random.normal", stddev, dtype)
-    if not (isinstance(mean, int | float) and mean == 0):
-        z = z + lift_like("random.normal", mean, dtype)
-    return z
-
-
-def _uniform(key: Tensor, size: Any, minval: Any, maxval: Any, dtype: DTypeLike | None) -> Tensor:
-    dtype = as_dtype(dtype)
-    if dtype.is_floating:
-        u = _draw("uniform", key, size, dtype)
-        high = 1 if maxval is None else maxval
-        if type(minval) in (int, float) and type(high) in (int, float):
-            if (minval, high) == (0, 1):
-                return u
-            return u * lift(float(high) - minval, dtype) + lift(minval, dtype)
-        low = lift_like("random.uniform", minval, dtype)
-        return u * (lift_like("random.uniform", high, dtype) - low) + low
-    require_kind_of("random.uniform", dtype, REAL)
-    if minval is None and maxval is None:
-        return _draw("bits", key, size, dtype)
-    if maxval is None:
-        raise InvalidArgumentError(f"random.uniform: Must specify maxval for integer dtype {dtype.name}.")
-    if isinstance(minval, int) and isinstance(maxval, int) and minval >= maxval:
-        raise InvalidArgumentError(f"random.uniform: Need minval < maxval, got {minval} >= {maxval}.")
-    limits = [lift_like("random.uniform", limit, dtype) for limit in (minval, maxval)]
-    return _draw("integers", key, size, dtype, limits)
-
-
-def shuffled(key: Tensor, value: TensorLike) -> Tensor:
-    x = lift(value)
-    if x.dims is not None and not x.dims:
-        raise InvalidArgumentError("random.shuffle: value is a scalar; it must have rank 1 or more.")
-    size = [x.dims[0]] if x.dims is not None and x.dims[0] is not None else shape(x)[:1]
-    order = bind(ArgSort(0, False, dtypes.int32), _draw("bits", key, size, dtypes.int64))
-    return bind(Gather(0, 0, False), x, order)
 
 
 def _state_of(caller: str, state: TensorLike) -> Array:
@@ -221,7 +158,7 @@ class Generator:
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for the stateless functions, [2, count] int64; each column is a seed."""
         require_count("Generator.make_seeds", count, "count")
-        bits = _draw("bits", self.next_key(), [count], dtypes.int64)
+        bits = drawn("bits", self.next_key(), [count], dtypes.int64)
         return stack([bits, zeros_like(bits)])
 
     def split(self, count: int = 1) -> list[Generator]:
@@ -245,7 +182,7 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Normal numbers. See `random.normal`."""
-        return _normal("normal", self.next_key(), shape, mean, stddev, dtype)
+        return normal_of("normal", self.next_key(), shape, mean, stddev, dtype)
 
     def truncated_normal(
         self,
@@ -256,7 +193,7 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Normal numbers within two standard deviations of the mean."""
-        return _normal("truncated_normal", self.next_key(), shape, mean, stddev, dtype)
+        return normal_of("truncated_normal", self.next_key(), shape, mean, stddev, dtype)
 
     def uniform(
         self,
@@ -267,13 +204,13 @@ class Generator:
         name: str | None = None,
     ) -> Tensor:
         """Uniform numbers from `minval`, included, to `maxval`, excluded. See `random.uniform`."""
-        return _uniform(self.next_key(), shape, minval, maxval, dtype)
+        return uniform_of(self.next_key(), shape, minval, maxval, dtype)
 
     def uniform_full_int(
         self, shape: ShapeLike, dtype: DTypeLike = dtypes.uint64, name: str | None = None
     ) -> Tensor:
         """Integers over the whole range of the dtype."""
-        return _uniform(self.next_key(), shape, None, None, dtype)
+        return uniform_of(self.next_key(), shape, None, None, dtype)
 
     def binomial(
         self,
@@ -395,180 +332,3 @@ def shared_generators() -> dict[int | None, Generator]:
     with _shared:
         found.update(_by_seed.items())
     return found
-
-
-@blaming
-def normal(
-    shape: ShapeLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normal numbers.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
-      dtype: A float dtype.
-      seed: Names a stream of its own, which starts anew with `set_seed`.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
-      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
-    Example:
-      >>> random.normal([2, 3]).shape
-      TensorShape([2, 3])
-    """
-    return _normal("normal", fresh_key(seed), shape, mean, stddev, dtype)
-
-
-@blaming
-def truncated_normal(
-    shape: ShapeLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normal numbers within two standard deviations of the mean.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
-      dtype: A float dtype.
-      seed: As for `normal`.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative; DTypeError (a TypeError): no float dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
-      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
-    """
-    return _normal("truncated_normal", fresh_key(seed), shape, mean, stddev, dtype)
-
-
-@blaming
-def uniform(
-    shape: ShapeLike,
-    minval: TensorLike = 0,
-    maxval: TensorLike | None = None,
-    dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Uniform numbers from `minval`, included, to `maxval`, excluded.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      minval: The lower bound, included.
-      maxval: The upper bound, excluded: by default 1 for float dtypes, required for integer ones.
-      dtype: A float or integer dtype.
-      seed: Names a stream of its own, which starts anew with `set_seed`.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or integers without `maxval`; DTypeError (a TypeError):
-      another dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
-    Example:
-      >>> random.uniform([2, 3]).shape
-      TensorShape([2, 3])
-    """
-    return _uniform(fresh_key(seed), shape, minval, maxval, dtype)
-
-
-@blaming
-def shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """`value` with its slices along axis 0 in random order; differentiable.
-
-    Args:
-      value: Tensor [n, ...] of any dtype.
-      seed: As for `uniform`.
-    Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): it is a scalar.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
-    """
-    return shuffled(fresh_key(seed), value)
-
-
-def stateless_normal(
-    shape: ShapeLike,
-    seed: TensorLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    name: str | None = None,
-    alg: object = "auto_select",
-) -> Tensor:
-    """Normal numbers that depend on `seed` ([2] integers) and nothing else.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      seed: Integer tensor [2].
-      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
-      dtype: A float dtype.
-      alg: Accepted for compatibility: there is one algorithm.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
-      no float dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
-      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
-    Example:
-      >>> reduce_all(random.stateless_normal([2], [1, 2]) == random.stateless_normal([2], [1, 2])).numpy()
-      np.True_
-    """
-    check_algorithm("random.stateless_normal", alg)
-    return _normal("normal", lift_seed(seed), shape, mean, stddev, dtype)
-
-
-def stateless_truncated_normal(
-    shape: ShapeLike,
-    seed: TensorLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    name: str | None = None,
-    alg: object = "auto_select",
-) -> Tensor:
-    """Normal numbers within two standard deviations that depend on `seed` ([2] integers) and nothing else.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      seed: Integer tensor [2].
-      mean, stddev: Numbers or tensors that broadcast; gradients flow to them.
-      dtype: A float dtype.
-      alg: Accepted for compatibility: there is one algorithm.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
-      no float dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011;
-      normal numbers as of Box and Muller, A note on the generation of random normal deviates, 1958.
-    """
-    check_algorithm("random.stateless_truncated_normal", alg)
-    return _normal("truncated_normal", lift_seed(seed), shape, mean, stddev, dtype)
-
-
-def stateless_uniform(
-    shape: ShapeLike,
-    seed: TensorLike,
-    minval: TensorLike | None = 0,
-    maxval: TensorLike | None = None,
-    dtype: DTypeLike = dtypes.float32,
-    name: str | None = None,
-    alg: object = "auto_select",
-) -> Tensor:
-    """Uniform numbers from `minval`, included, to `maxval`, excluded, that depend on `seed` ([2] integers) and nothing else.
-
-    Args:
-      shape: Sizes: a list, a shape, or an integer tensor.
-      seed: Integer tensor [2].
-      minval: The lower bound, included.
-      maxval: The upper bound, excluded: by default 1 for float dtypes, required for integer ones.
-      dtype: A float or integer dtype.
-      alg: Accepted for compatibility: there is one algorithm.
-    Returns: Tensor of that shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): a size is negative, or the seed is not two integers; DTypeError (a TypeError):
-      another dtype.
-    Source: The bits are those of Philox: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011.
-    """
-    check_algorithm("random.stateless_uniform", alg)
-    return _uniform(lift_seed(seed), shape, minval, maxval, dtype)
