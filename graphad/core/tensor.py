@@ -462,8 +462,8 @@ class EagerTensor(Exports, Tensor):
         return EagerTensor, (self.data,)
 
 
-# `y = blank(EagerTensor); y.data, y.mark = data, None` is `EagerTensor(data)` without the call of `__init__`, which is a quarter of
-# its time. It is written out where every eager op passes: the operators, the short ways of functions of one op, and `bind`.
+# `y = blank(EagerTensor); y.data, y.mark = data, None` is `EagerTensor(data)` without the call of `__init__`, a quarter of it.
+# It is written out where every eager op passes: the operators, the short ways of functions of one op, and `bind`.
 blank: Callable[[type[EagerTensor]], EagerTensor] = object.__new__
 
 

@@ -40,7 +40,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def likely_dtype(quick: frozenset[np.dtype[Any]]) -> np.dtype[Any] | None:
-    """The dtype that is told by identity before the others are looked up, which takes longer; None where it is not one of them."""
+    """The dtype that is told by identity before the others are looked up, which takes longer; None if it is not among them."""
     return _FLOAT32 if _FLOAT32 in quick else None
 
 
