@@ -21,7 +21,7 @@ from graphad.core.memo import Memo
 from graphad.core.op import IO, WRITES, Op, TupleOp, in_tuple, output_specs
 from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor, blank
 from graphad.core.tracebacks import of_call
 
 if TYPE_CHECKING:
@@ -83,10 +83,17 @@ def bind(op: Op, *inputs: Any) -> Any:
             y = None
     if level is None:
         if y is not None:
-            return EagerTensor(y)
+            made = blank(EagerTensor)
+            made.data, made.mark = y, None
+            return made
         outputs = checked(op, inputs)
         return outputs if op.multiple else outputs[0]
-    outputs = checked(op, inputs) if y is None else (EagerTensor(y),)
+    if y is None:
+        outputs = checked(op, inputs)
+    else:
+        made = blank(EagerTensor)
+        made.data, made.mark = y, None
+        outputs = (made,)
     if op.gradless is None:
         for recorder in level.recorders:
             recorder.record(op, inputs, outputs)

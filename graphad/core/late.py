@@ -84,6 +84,23 @@ def attach(
     return find, lambda: sorted(listed())
 
 
+class _WhenAsked:
+    """Stands for a module until one of its names is asked for, and afterwards."""
+
+    __slots__ = ("_module",)
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._module), name)
+
+
+def when_asked(module: str) -> Any:
+    """A module by its full name, which is imported when one of its names is first asked for."""
+    return _WhenAsked(module)
+
+
 def places_of(package: str) -> dict[str, tuple[str, str]]:
     """The names in a module's stub, each with its module and its name in that module. Nothing is imported."""
     return _parsed(_stub(sys.modules[package].__spec__ if package in sys.modules else _spec_of(package)))

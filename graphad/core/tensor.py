@@ -462,6 +462,11 @@ class EagerTensor(Exports, Tensor):
         return EagerTensor, (self.data,)
 
 
+# `y = blank(EagerTensor); y.data, y.mark = data, None` is `EagerTensor(data)` without the call of `__init__`, a quarter of it.
+# It is written out where every eager op passes: the operators, the short ways of functions of one op, and `bind`.
+blank: Callable[[type[EagerTensor]], EagerTensor] = object.__new__
+
+
 class Handle(Exports):
     """A place that holds an array and can be given another: what a variable is to ops, which pass it by reference.
 

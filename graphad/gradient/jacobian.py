@@ -55,8 +55,6 @@ from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
-from graphad.ops.control.either import Either
-from graphad.ops.control.parts import Part, common, spec_of
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
 from graphad.vectorize.batch import BatchLevel, stack_rows
@@ -366,6 +364,9 @@ def _either(
     by_columns: Callable[[], list[Tensor | None]],
 ) -> list[Tensor | None]:
     """One op that selects the results by columns where these cost less."""
+    from graphad.ops.control.either import Either  # only sizes that the run finds need it
+    from graphad.ops.control.parts import Part, common, spec_of
+
     parts = [
         Part("jacobian", compute, (), word) for compute, word in ((by_rows, "rows"), (by_columns, "columns"))
     ]

@@ -26,7 +26,6 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
 from graphad.ops.math.reduce import reduce_prod
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
-from graphad.vectorize.vectorize_graph import vectorize
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Value
@@ -120,6 +119,9 @@ def column_graphs(
 
 def all_of(row: Row, at_once: int) -> Sequence[Tensor]:
     """The results of a graph of one row, for all rows."""
+    # With control ops, which Jacobians of known sizes go without.
+    from graphad.vectorize.vectorize_graph import vectorize
+
     numbers = arange(reduce_prod(row.sizes))
     return vectorize(
         row.graph, [True, False, *[False] * len(row.captures)], [numbers, row.sizes, *row.captures], at_once

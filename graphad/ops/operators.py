@@ -23,7 +23,7 @@ from graphad.core.flags import flags
 from graphad.core.ieee import SHORT_WAY_ENDS
 from graphad.core.levels import busy
 from graphad.core.registry import lookup
-from graphad.core.tensor import EagerTensor, Handle, Tensor
+from graphad.core.tensor import EagerTensor, Handle, Tensor, blank
 from graphad.core.tracebacks import of_call
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.choice import BESIDE, beside
@@ -47,7 +47,7 @@ from graphad.ops.math.compare import (
 from graphad.ops.math.power import pow
 from graphad.ops.methods import METHODS
 from graphad.ops.rules import ANY, FLOATING, INEXACT, NUMERIC, REAL
-from graphad.ops.short import quick_dtypes
+from graphad.ops.short import likely_dtype, quick_dtypes
 
 if TYPE_CHECKING:
     from graphad.core.dtypes import DType
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from graphad.core.op import Op
 
 
-_FLOAT32 = np.dtype(np.float32)
 _ARRAY = np.ndarray
 
 
@@ -138,8 +137,7 @@ def _hot(
       numbers: For Python numbers as second operand the NumPy dtypes that they fit.
     """
     reflected = _REFLECTED.get(name, f"r{name}").join(("__", "__"))
-    # Told by identity, which costs less than a look into a set.
-    likely = _FLOAT32 if _FLOAT32 in dtypes else None
+    likely = likely_dtype(dtypes)
     is_elementwise = op is not MATMUL
 
     def forward(self: Any, other: Any) -> Any:
@@ -154,7 +152,9 @@ def _hot(
                             # NumPy's numbers are told first: what they answer about their size takes long.
                             if type(a) is _ARRAY and a.size >= BESIDE and a.size != b.size and is_elementwise:
                                 return EagerTensor(_of_unlike(symbol, a, b))
-                            return EagerTensor(symbol(a, b))
+                            y = blank(EagerTensor)
+                            y.data, y.mark = symbol(a, b), None
+                            return y
                         except SHORT_WAY_ENDS:
                             pass
                 elif not flags.numpy_promotion:
@@ -166,7 +166,9 @@ def _hot(
                 a = self.data
                 if busy() is None and a.dtype in numbers[kind]:
                     try:
-                        return EagerTensor(symbol(a, other))
+                        y = blank(EagerTensor)
+                        y.data, y.mark = symbol(a, other), None
+                        return y
                     except SHORT_WAY_ENDS:
                         pass
             elif isinstance(other, Handle):
@@ -197,7 +199,9 @@ def _of_number(
             a = self.data
             if a.dtype in numbers[kind]:
                 try:
-                    return EagerTensor(symbol(other, a))
+                    y = blank(EagerTensor)
+                    y.data, y.mark = symbol(other, a), None
+                    return y
                 except SHORT_WAY_ENDS:
                     pass
         try:

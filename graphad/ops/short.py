@@ -24,7 +24,7 @@ from graphad.core.kinds import BOOLEAN
 from graphad.core.levels import busy
 from graphad.core.op import Op
 from graphad.core.sparse import Sparse
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import EagerTensor, Tensor, blank
 from graphad.core.tracebacks import of_call
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +36,14 @@ def quick_dtypes(kinds: frozenset[str]) -> frozenset[np.dtype[Any]]:
     return frozenset(dtype.numpy for dtype in ALL if dtype.kind in kinds and dtype is not bfloat16)
 
 
+_FLOAT32 = np.dtype(np.float32)
+
+
+def likely_dtype(quick: frozenset[np.dtype[Any]]) -> np.dtype[Any] | None:
+    """The dtype that is told by identity before the others are looked up, which takes longer; None if it is not among them."""
+    return _FLOAT32 if _FLOAT32 in quick else None
+
+
 def lift_of(kinds: frozenset[str]) -> Callable[[object], Tensor]:
     """How operands of an op for some kinds of dtypes become tensors."""
     return lift_truths if kinds == BOOLEAN else lift
@@ -44,15 +52,19 @@ def lift_of(kinds: frozenset[str]) -> Callable[[object], Tensor]:
 def of_one(op: Op, formula: Callable[[Any], Any], kinds: frozenset[str]) -> UnaryFunction:
     """f(x, name=None), an op of one tensor: `formula` of its NumPy value where that is of one of the kinds."""
     quick, lifted = quick_dtypes(kinds), lift_of(kinds)
+    likely = likely_dtype(quick)
 
     def function(x: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor:
             if busy() is not None:
                 return bind(op, x)
             data = x.data
-            if data.dtype in quick:
+            dtype = data.dtype
+            if dtype is likely or dtype in quick:
                 try:
-                    return EagerTensor(formula(data))
+                    y = blank(EagerTensor)
+                    y.data, y.mark = formula(data), None
+                    return y
                 except SHORT_WAY_ENDS:
                     pass
         elif isinstance(x, Sparse) and x.holds_values and is_zero_at_zero(formula, x.dtype):
@@ -75,14 +87,17 @@ def of_two(
 ) -> BinaryFunction:
     """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds; else `usual`."""
     quick = quick_dtypes(kinds)
+    likely = likely_dtype(quick)
 
     def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         if type(x) is EagerTensor and type(y) is EagerTensor and busy() is None:
             a, b = x.data, y.data
             dtype = a.dtype
-            if dtype is b.dtype and dtype in quick:
+            if dtype is b.dtype and (dtype is likely or dtype in quick):
                 try:
-                    return EagerTensor(formula(a, b))
+                    z = blank(EagerTensor)
+                    z.data, z.mark = formula(a, b), None
+                    return z
                 except SHORT_WAY_ENDS:
                     pass
         try:

@@ -24,7 +24,6 @@ from graphad.graph.replay import replay
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.slice import getitem
-from graphad.ops.control.loop import Loop
 from graphad.vectorize.batch import BatchLevel, batched, stack_rows
 from graphad.vectorize.closing import closed
 
@@ -79,6 +78,8 @@ def in_chunks(
     if full == 1:
         parts.append(_part(graph, stacked, inputs, 0, chunk))
     else:
+        from graphad.ops.control.loop import Loop  # most stacks are one chunk
+
         body, _ = batched(graph, tuple(stacked), chunk, True)
         order = sorted(
             range(len(stacked)), key=lambda i: stacked[i]

@@ -6,15 +6,15 @@ A checkpoint is a saved model without functions: the same records in the same di
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 import graphad
 from graphad.core.trackable import PENDING, PRIVATE, Trackable
 from graphad.eager.variable import Variable
-from graphad.ops.random.generator import Generator
 from serialization.checkpoint.saved import SLOTS, Node, Saved
+from serialization.convert.generators import is_generator
 from serialization.convert.values import ArrayWriter
 from serialization.errors import SaveError, UnsupportedModelError, shown
 from serialization.schema.model import (
@@ -30,13 +30,20 @@ from serialization.schema.model import (
 )
 from serialization.schema.versions import CHECKPOINT
 
+if TYPE_CHECKING:
+    from graphad.ops.random.generator import Generator
+
 CONTAINERS = (list, tuple, dict)
-VALUES = (Variable, Generator)
+
+
+def is_value(x: object) -> TypeGuard[Variable | Generator]:
+    """Whether an object has a value of its own, which a checkpoint keeps."""
+    return isinstance(x, Variable) or is_generator(x)
 
 
 def is_state(x: object) -> bool:
     """Whether a checkpoint has a node for this object."""
-    return isinstance(x, (Trackable, *VALUES, *CONTAINERS))
+    return isinstance(x, (Trackable, Variable, *CONTAINERS)) or is_generator(x)
 
 
 def state_of(x: object) -> Iterator[tuple[str, Any]]:
@@ -168,7 +175,7 @@ def _holds_state(x: Any) -> bool:
     stack = [x]
     while stack:
         item = stack.pop()
-        if isinstance(item, (Trackable, *VALUES)):
+        if isinstance(item, Trackable) or is_value(item):
             return True
         if isinstance(item, CONTAINERS) and id(item) not in seen:
             seen.add(id(item))
@@ -182,7 +189,7 @@ def _node(x: object, path: str, names: list[str], arrays: ArrayWriter) -> Any:
         tensor = arrays.store(path, np.asarray(x.here()))
         kept = x.synchronization.value, x.aggregation.value
         return VariableNode(x.name, x.dtype.name, dims, x.trainable, tensor, *kept)
-    if isinstance(x, Generator):
+    if is_generator(x):
         return GeneratorNode(None, arrays.store(path, np.asarray(x.state.data)))
     if isinstance(x, list | tuple) and names == [str(i) for i in range(len(names))]:
         return TupleNode() if isinstance(x, tuple) else ListNode()

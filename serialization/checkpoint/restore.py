@@ -25,12 +25,11 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import EagerTensor
 from graphad.core.trackable import PENDING, RESTORED, wait_for_items
 from graphad.eager.variable import Variable
-from graphad.ops.random.draw import SET_STATE
 from serialization.checkpoint.contents import (
     CONTAINERS,
-    VALUES,
     can_carry,
     is_state,
+    is_value,
     pending_of,
     slots_of,
     state_of,
@@ -147,7 +146,7 @@ class Restoration:
                 continue
             elif not (again or id(x) in first or isinstance(x, CONTAINERS)):
                 continue
-            if isinstance(x, VALUES) or id(x) in walked:
+            if is_value(x) or id(x) in walked:
                 continue
             walked.add(id(x))
             mine = x if can_carry(x) else owner
@@ -159,7 +158,7 @@ class Restoration:
 
     def _take(self, step: _Step, x: object, node: int) -> bool:
         """Match an object with a node, if that is possible."""
-        if isinstance(x, VALUES) and self.saved.nodes[node].key is None:
+        if is_value(x) and self.saved.nodes[node].key is None:
             return False  # the file has something else of that name
         holder = step.nodes.get(node, self.nodes.get(node))
         if holder is not None and not (isinstance(x, CONTAINERS) and isinstance(holder, CONTAINERS)):
@@ -191,7 +190,7 @@ class Restoration:
         found = []
         for x, node in step.objects.values():
             key = self.saved.nodes[node].key
-            if isinstance(x, VALUES) and key is not None and vars(x).get(RESTORED, 0) <= self._serial:
+            if is_value(x) and key is not None and vars(x).get(RESTORED, 0) <= self._serial:
                 stored = self.saved.values[key]
                 _require_fit(x, key, stored, self.saved.place)
                 found.append((x, stored))
@@ -277,7 +276,7 @@ class Restoration:
             if id(x) in seen:
                 continue
             seen[id(x)] = x
-            if isinstance(x, VALUES):
+            if is_value(x):
                 yield path, x
                 continue
             optimizers.append((path, x))
@@ -415,7 +414,9 @@ def _give(x: Any, array: Any) -> None:
     with entered(None):  # assignments must not be recorded or traced
         if isinstance(x, Variable):
             x.assign(x.tensor_of(array))
-        else:
+        else:  # a generator, so that its module is there
+            from graphad.ops.random.draw import SET_STATE
+
             bind(SET_STATE, x.state, EagerTensor(array))
 
 

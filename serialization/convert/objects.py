@@ -20,8 +20,8 @@ from graphad.core.trackable import PRIVATE, Trackable
 from graphad.eager.variable import Variable, VariableAggregation, VariableSynchronization
 from graphad.function.concrete import ConcreteFunction
 from graphad.function.polymorphic import Function
-from graphad.ops.random.generator import Generator, shared_generator, shared_generators
 from serialization.convert.functions import ALIASES, FUNCTIONS, FunctionReader, FunctionWriter
+from serialization.convert.generators import is_generator
 from serialization.convert.graphs import GraphReader, GraphWriter
 from serialization.convert.restored import (
     Asset,
@@ -53,12 +53,13 @@ from serialization.schema.values import is_key
 
 if TYPE_CHECKING:
     from graphad.core.tensor import Tensor
+    from graphad.ops.random.generator import Generator
     from serialization.wire.record import Record
 
 
 _MISSING = object()
 _NONE = object()  # replaces items of lists and tuples that cannot be saved
-_LEAVES = (Variable, Generator, Asset, SignatureMap, *FUNCTIONS)
+_LEAVES = (Variable, Asset, SignatureMap, *FUNCTIONS)
 
 
 class ObjectWriter:
@@ -118,7 +119,7 @@ class ObjectWriter:
             self._objects.append(x)
             self._paths.append(path)
             self._children.append([])
-            if isinstance(x, Generator):
+            if is_generator(x):
                 self._states[id(x.state)] = known
         return known
 
@@ -128,6 +129,8 @@ class ObjectWriter:
             return self._numbers.get(id(handle))
         known = self._states.get(id(handle))
         if known is None:
+            from graphad.ops.random.generator import shared_generators
+
             for generator in shared_generators().values():
                 if generator.state is handle:
                     return self._add(generator, "")
@@ -175,7 +178,7 @@ class ObjectWriter:
             return FunctionNode(function, place)
         if isinstance(x, FUNCTIONS):
             return FunctionNode(self.functions.add(x))
-        if isinstance(x, Generator):
+        if is_generator(x):
             return self._generator(x, path)
         if isinstance(x, Asset):
             return self._asset(x)
@@ -194,6 +197,8 @@ class ObjectWriter:
         return ModuleNode(getattr(x, "_graphad_class_name", "") or type(x).__name__)
 
     def _generator(self, x: Generator, path: str) -> GeneratorNode:
+        from graphad.ops.random.generator import shared_generators
+
         for seed, generator in shared_generators().items():
             if generator.state is x.state:
                 return GeneratorNode(seed, None)
@@ -206,9 +211,14 @@ class ObjectWriter:
         return AssetNode(self.assets.index(path))
 
 
+def _is_leaf(x: object) -> bool:
+    """Whether an object is a node of its own kind, whose attributes are not walked."""
+    return isinstance(x, _LEAVES) or is_generator(x)
+
+
 def _children(x: object) -> Iterator[tuple[str, Any]]:
     """The named children of an object that a file can hold."""
-    if isinstance(x, _LEAVES):
+    if _is_leaf(x):
         return
     if isinstance(x, dict):
         kept = _kept(x)
@@ -235,7 +245,7 @@ def _children(x: object) -> Iterator[tuple[str, Any]]:
 
 def _properties_of(x: object) -> list[str]:
     """The properties that users' classes have; graphad's own give no functions."""
-    if not isinstance(x, Trackable) or isinstance(x, _LEAVES):
+    if not isinstance(x, Trackable) or _is_leaf(x):
         return []
     kinds = [
         kind
@@ -274,7 +284,7 @@ def is_savable(x: Any) -> bool:
     stack = [x]
     while stack:
         item = stack.pop()
-        if isinstance(item, (Trackable, *_LEAVES)):
+        if isinstance(item, Trackable) or _is_leaf(item):
             return True
         if isinstance(item, list | tuple | dict) and id(item) not in seen:
             if not item:
@@ -355,13 +365,15 @@ class ObjectReader:
 
     def _handle(self, number: int) -> Any:
         found = self._objects[number]  # `verify` guarantees a variable or a generator
-        if isinstance(found, Generator):
+        if is_generator(found):
             return found.state
         return found
 
     def _make_handle(self, node: Any) -> Generator | Variable:
         """A variable or a generator; `verify` has compared the node with its tensor's shape and dtype."""
         if isinstance(node, GeneratorNode):
+            from graphad.ops.random.generator import Generator, shared_generator
+
             if node.tensor is None:
                 return shared_generator(node.seed)
             return Generator(state=self._arrays[node.tensor])

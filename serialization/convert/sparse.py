@@ -6,18 +6,25 @@ so that it is restored as a named tuple of them; as a result it is itself again.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
-from graphad.ops.sparse.tensor import SparseTensor
 from serialization.errors import CorruptModelError, shown
 from serialization.schema.values import SPARSE, StructValue
 
-_KINDS: dict[str, type[Sparse]] = {kind.title: kind for kind in (IndexedSlices, SparseTensor)}
 _SHAPE = "shape"
+
+
+@functools.cache
+def _kinds() -> dict[str, type[Sparse]]:
+    """By their names; asked for by a record, since the import of sparse ops takes longer than a small model."""
+    from graphad.ops.sparse.tensor import SparseTensor
+
+    return {kind.title: kind for kind in (IndexedSlices, SparseTensor)}
 
 
 def record_of(x: Sparse, record: Callable[[Any], Any]) -> StructValue:
@@ -31,10 +38,10 @@ def record_of(x: Sparse, record: Callable[[Any], Any]) -> StructValue:
 
 def parts_of(record: StructValue) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """The names and the records of the tensors. Raises: CorruptModelError: the record is of no known kind."""
-    kind = _KINDS.get(record.name)
+    kind = _kinds().get(record.name)
     if kind is None:
         raise CorruptModelError(
-            f"{shown(record.name)} is no kind of sparse value; known: {', '.join(_KINDS)}."
+            f"{shown(record.name)} is no kind of sparse value; known: {', '.join(_kinds())}."
         )
     names, last = record.names[:-1], record.names[-1:]
     if last != (_SHAPE,) or names not in kind.forms():
@@ -46,7 +53,7 @@ def parts_of(record: StructValue) -> tuple[tuple[str, ...], tuple[Any, ...]]:
 
 def result_of(record: StructValue, parts: Sequence[Any], specs: Sequence[TensorSpec]) -> Sparse:
     """The sparse value that a result is, of its parts, which the graph describes by `specs`."""
-    kind = _KINDS[record.name]
+    kind = _kinds()[record.name]
     dims: Any = record.items[-1]
     if dims is not None and not (
         type(dims) is tuple and all(size is None or (type(size) is int and size >= 0) for size in dims)

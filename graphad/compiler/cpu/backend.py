@@ -12,33 +12,8 @@ from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, WORK, Backend
 from graphad.compiler.cpu import build, stacks
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
-from graphad.compiler.cpu.runtime import (
-    blas,
-    branch,
-    calls,
-    combining,
-    convolved,
-    counted,
-    drawing,
-    entry,
-    factorising,
-    growing,
-    indexing,
-    lapack,
-    masking,
-    measuring,
-    movement,
-    multiplying,
-    ordering,
-    pivoting,
-    placing,
-    pool,
-    repeat,
-    rolling,
-    searching,
-    transforming,
-    ufuncs,
-)
+from graphad.compiler.cpu.runtime import blas, calls, entry, movement, multiplying, pool
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
 from graphad.compiler.rows import About, Arena, Row, Step
@@ -46,6 +21,7 @@ from graphad.compiler.source import Source
 from graphad.core import dtypes
 from graphad.core.dims import evaluate
 from graphad.core.dtypes import as_dtype
+from graphad.core.late import when_asked
 from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import (
@@ -77,8 +53,36 @@ from graphad.kernels.forms import (
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 if TYPE_CHECKING:
+    from graphad.compiler.cpu.runtime import (
+        branch,
+        combining,
+        convolved,
+        counted,
+        drawing,
+        factorising,
+        growing,
+        indexing,
+        lapack,
+        masking,
+        measuring,
+        ordering,
+        pivoting,
+        placing,
+        repeat,
+        rolling,
+        searching,
+        transforming,
+        ufuncs,
+    )
     from graphad.core.annotations import Array
     from graphad.core.spec import TensorSpec
+else:
+    # What is no kernel, product or copy; few plans have any of it, and each would cost what it takes to read a module.
+    for _name in (
+        "branch combining convolved counted drawing factorising growing indexing lapack "
+        "masking measuring ordering pivoting placing repeat rolling searching transforming ufuncs"
+    ).split():
+        globals()[_name] = when_asked(f"graphad.compiler.cpu.runtime.{_name}")
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work above which the rows of a loop are shared among threads
 ROW_NANOSECONDS = 40_000
@@ -99,7 +103,7 @@ class Cpu(Backend):
     product_dtypes = frozenset(("float32", "float64"))
     copied = frozenset(movement.SIZES)
     has_routines_in_loops = has_calls = has_branches = has_growing = has_measures = True
-    misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, lapack.NO_ANSWER))
+    misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, NO_ANSWER))
 
     def supported(self, form: Form) -> Form | None:
         return supported(form)

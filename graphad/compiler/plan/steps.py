@@ -18,7 +18,6 @@ import numpy as np
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
 from graphad.compiler.plan.blocks import Blocks
-from graphad.compiler.plan.branch import BranchMaker
 from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.host import as_value
 from graphad.compiler.plan.inside import stays_inside
@@ -32,7 +31,6 @@ from graphad.compiler.plan.places import (
     Made,
     Place,
 )
-from graphad.compiler.plan.repeat import RepeatMaker
 from graphad.compiler.plan.schedule import as_storage
 from graphad.compiler.rows import About, Arena, Argument, Row, Step
 from graphad.compiler.units import (
@@ -64,6 +62,8 @@ from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:
+    from graphad.compiler.plan.branch import BranchMaker
+    from graphad.compiler.plan.repeat import RepeatMaker
     from graphad.core.annotations import Array
     from graphad.core.dtypes import DType
     from graphad.core.op import Op
@@ -195,10 +195,8 @@ class Scope:
         """Bytes of a unit's workspace."""
         if unit.loop is not None:
             return self.backend.workspace(unit.loop, self.room)
-        if unit.repeat is not None:
-            return RepeatMaker(self, unit, None).total
-        if unit.branch is not None:
-            return BranchMaker(self, unit, None).total
+        if unit.repeat is not None or unit.branch is not None:
+            return self._maker(unit, None).total
         if unit.kind == ROUTINE:
             form = unit.routine
             assert form is not None
@@ -260,10 +258,8 @@ class Scope:
             return self._chain(unit).made(workspace, is_inside)
         if unit.kind == CALL:
             return [call(self, unit)]
-        if unit.kind == REPEAT:
-            return RepeatMaker(self, unit, workspace).made(is_inside)
-        if unit.kind == BRANCH:
-            return BranchMaker(self, unit, workspace).made(is_inside)
+        if unit.kind in (REPEAT, BRANCH):
+            return self._maker(unit, workspace).made(is_inside)
         if unit.kind == PARTS:
             return [
                 self.copy(part.source, part.target, is_inside)
@@ -279,6 +275,16 @@ class Scope:
         if unit.kind == GEMM:
             return products(self, unit, target, workspace, is_inside)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
+
+    def _maker(self, unit: Unit, workspace: Place | None) -> RepeatMaker | BranchMaker:
+        """What makes the rows of a loop or a branch, whose modules the plans that have one import."""
+        if unit.repeat is not None:
+            from graphad.compiler.plan.repeat import RepeatMaker
+
+            return RepeatMaker(self, unit, workspace)
+        from graphad.compiler.plan.branch import BranchMaker
+
+        return BranchMaker(self, unit, workspace)
 
     def filled(
         self, function: int, words: list[int], sites: Sequence[tuple[int, Place]], work: float

@@ -10,7 +10,7 @@ import functools
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 
 DTYPES = ("int32", "int64")
 # words of a step: the three numbers, the result, and how many members it has

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import blas, native, numpy_loops
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.core.dtypes import as_dtype
 from graphad.ops.random import philox
 

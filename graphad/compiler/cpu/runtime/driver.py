@@ -18,6 +18,7 @@ from graphad.compiler.cpu.runtime import native
 
 NOT_READY = -1005  # a row has no function yet
 INTERRUPTED = -1007  # a signal handler raised; the exception is pending in the thread
+NO_ANSWER = -1008  # a step has none for these numbers: the run is made again op by op
 
 
 def call_row(f: Function, table: str, row: str, scratch: str) -> str:

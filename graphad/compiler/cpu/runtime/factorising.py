@@ -19,7 +19,7 @@ import numpy as np
 from graphad.compiler.assembly import Function
 from graphad.compiler.backend import FIRST, RESULTS, SECOND, WORK, Part
 from graphad.compiler.cpu.runtime import blas, limit, native, numpy_loops
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.forms import ON_ONE_THREAD, Factorised

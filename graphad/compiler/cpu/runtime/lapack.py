@@ -16,11 +16,11 @@ import numpy as np
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import blas, limit, native
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER as NO_ANSWER
 from graphad.core.errors import UnavailableError
 from graphad.kernels import forms
 
 BATCH_RANK = 4
-NO_ANSWER = -1008  # status
 WHOLE, LOWER, UPPER = range(3)  # what is read of a matrix; the rest of it is taken to be 0
 
 # words of the step's block; strides in bytes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 
 if TYPE_CHECKING:
     from graphad.kernels.forms import Ordered

@@ -17,7 +17,7 @@ import numpy as np
 from graphad.compiler.assembly import Function, Slot
 from graphad.compiler.backend import FIRST, RESULT, RESULTS, SECOND, THIRD, Part
 from graphad.compiler.cpu.runtime import movement, native
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InternalError

@@ -10,7 +10,7 @@ import functools
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.cpu.runtime.ordering import KINDS
 
 DTYPES = ("float32", "float64", "int32", "int64")
