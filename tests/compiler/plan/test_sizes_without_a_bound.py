@@ -82,6 +82,12 @@ OF_ONE: dict[str, Callable[..., Any]] = {
     "largest": lambda x, n: tf.math.top_k(x, tf.minimum(n, 5)),
     "largest of a row": lambda x, n: tf.math.top_k(x[:, 0], n),
     "largest of a slice": lambda x, n: tf.math.top_k(x[:n, 0], n)[0] + 1,
+    "multiples": lambda x, n: (
+        tf.zeros([2 * n]) + tf.concat([floats(n), floats(n)], 0),
+        tf.repeat(x, n, 1) * 2,
+    ),
+    "multiples of sums": lambda x, n: tf.ones([3 * (n + 1) + n, 2]) * tf.ones([4 * n + 3, 1]) + x[0, 0],
+    "multiples alone": lambda x, n: floats(3 * n) * x[0, 0],
     "in a sum": lambda x, n: tf.reduce_sum(tf.range(n) ** 2) + tf.size(tf.range(n)),
 }
 
