@@ -240,6 +240,9 @@ class _Assuming(Specialiser):
             return None
         for value, factor in terms:
             size = self._counts.get((frozenset([(value, 1)]), 0))
+            spec = self.builder.specs[value]
+            if size is None and factor > 1 and len(terms) == 1 and found == 0 and spec.dims == ():
+                size = self._sized(SymbolicTensor(self, value, spec, None, self.line))
             if size is None or factor < 0:
                 return None
             found, most = found + factor * size, most + factor * self._most(size)

@@ -126,7 +126,7 @@ class Sizes:
             if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
                 bound = compilation.bind(self.numbers)
                 if compilation.cannot_measure and self.size_class.compilation is compilation:
-                    self.size_class.requested = compilation.measure_nothing()
+                    self.size_class.requested = compilation.measure_less()
                 if bound is not None and self.size_class.compilation is compilation:
                     self.bound, self.native = bound, bound.call
         return self.native

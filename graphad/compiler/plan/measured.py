@@ -225,14 +225,15 @@ def _tried(numbers: Mapping[str, int], monomials: Sequence[Monomial]) -> Iterato
     """
     names = [name for name in numbers if is_run_time(name)]
     for name in names:
-        other = numbers[name] - 3
-        yield from ({name: other + step} for step in (2, 1))
+        near = 1 + max([each.count(name) for each in monomials], default=1)
+        yield from ({name: numbers[name] - step} for step in range(1, near))
+        other = numbers[name] - near
         while other >= _FEW:
             yield {name: other}
             other //= 3
     if len(names) > 1:
         # With steps that differ, so that products of several signs do not cancel in all.
-        for first in range(1, 3 + 2 * sum([len({*each}) > 1 for each in monomials])):
+        for first in range(1, 3 + sum([len({*each}) > 1 for each in monomials])):
             steps = {name: first + (k * first + k * k) % (numbers[name] // 2) for k, name in enumerate(names)}
             yield {name: max(numbers[name] - step, numbers[name] // 2) for name, step in steps.items()}
 

@@ -38,6 +38,7 @@ SWITCH = 0.0005  # seconds after which a busy caller yields to the preparing thr
 _TOLD = 3  # steps whose reasons are in the log
 _MOST_FOR_A_PLAN = 1.0  # seconds that a call waits for one: the thread may have others to make first
 MORE_ROOM = 32  # times as much, after some runs without an answer
+LESS_ROOM = 8  # a part of it, where there is not as much memory
 MOST_ROOM = 1 << 20
 WAITING, READY, FAILED = "waiting", "ready", "failed"
 
@@ -81,6 +82,7 @@ class Compilation:
         self.assumes = self.is_open = False
         self._source = source
         self._room = room
+        self._before = 0  # the room of the plan before
         self.cannot_measure = False
         self.why_unmeasured = ""
         self.in_python: Partition | None = None
@@ -234,9 +236,13 @@ class Compilation:
         """One for the same graph in which slices have the sizes that they turn out to have."""
         return Compilation(self.graph, self.literals, self.options, self.device)
 
-    def measure_nothing(self) -> Compilation:
-        """One for the same graph in which no size is found by the run."""
-        made = Compilation(self.graph, self.literals, self.options, self.device, self._source, None)
+    def measure_less(self) -> Compilation:
+        """One for the same graph with less room for sizes without a bound, since products of them need too much memory, but more
+        than earlier ones have had; or one in which no size is found by the run."""
+        room = self._room // LESS_ROOM if self._room and self.is_open else 0
+        room = room if room > self._before else None
+        made = Compilation(self.graph, self.literals, self.options, self.device, self._source, room)
+        made._before = self._before
         made.why_unmeasured = self.why_unmeasured
         return made
 
@@ -247,7 +253,9 @@ class Compilation:
         room = MORE_ROOM * (self._room or ROOM)
         if not self.is_open or room > MOST_ROOM:
             return self.assume_nothing()
-        return Compilation(self.graph, self.literals, self.options, self.device, self._source, room)
+        made = Compilation(self.graph, self.literals, self.options, self.device, self._source, room)
+        made._before = self._room or ROOM
+        return made
 
     def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
         """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error

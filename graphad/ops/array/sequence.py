@@ -124,8 +124,11 @@ class Range(Op):
         return Range(size), inputs  # which refuses numbers that lead away from the limit
 
     def measures(self, inputs: Sequence[TensorSpec]) -> Sequence[Any]:
-        """The size of a range from 0 by 1 is that of the slice as far as its limit, which the run compares."""
-        return [(self.size, self.size, 1, None, (AT, 1))] if run_time_symbols([self.size]) else ()
+        """The size of a range from 0 by 1 is that of the slice as far as its limit, which the run compares. Sums of sizes are
+        compared only: other ranges find these."""
+        names = run_time_symbols([self.size])
+        is_one = len(names) == 1 and self.size == Dim.symbol(*names)
+        return [(self.size, self.size, 1, None, (AT, 1))] if is_one else ()
 
     @else_eval("its numbers say how many members it has")
     def lower(self, start: TensorSpec, limit: TensorSpec, delta: TensorSpec) -> kernels.forms.Form | None:

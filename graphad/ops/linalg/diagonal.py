@@ -21,6 +21,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import at_most
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.memo import Memo
@@ -182,7 +183,8 @@ def _length(rows: Any, columns: Any, k: int) -> Any:
         return None
     high, wide = (rows + k, columns) if k < 0 else (rows, columns - k)
     least = high if high == wide or high < wide else wide
-    return least if least > 0 else 0  # of sizes that are symbols too: a diagonal outside has no elements
+    # Of sizes that are symbols too: a diagonal outside has no elements.
+    return least if at_most(0, least) or least > 0 else 0
 
 
 def _line(x: kernels.sites.Site, dims: tuple[Any, ...], k: int) -> kernels.sites.Site | None:

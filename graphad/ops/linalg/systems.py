@@ -23,7 +23,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
-from graphad.core.dims import product
+from graphad.core.dims import product, run_time_symbols
 from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
@@ -80,6 +80,11 @@ def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         )
     lead = broadcast_dims(op, a.dims[:-2], b.dims[:-2])
     return TensorSpec.of(None if lead is None else (*lead, m if n is None else n, b.dims[-1]), dtype)
+
+
+def _is_small(size: Any) -> bool:
+    """Whether a matrix of this size is done at once, as those are of which only the run finds the size."""
+    return bool(run_time_symbols([size])) or (type(size) is int and size <= _WHOLE)
 
 
 def _adjoint(a: Array) -> Array:
@@ -233,9 +238,7 @@ class TriangularSolve(_System):
 
     @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
-        if not a.dims or type(a.dims[-1]) is not int or a.dims[-1] > _WHOLE:
-            return None  # in several steps
-        return self._form()
+        return self._form() if a.dims and _is_small(a.dims[-1]) else None  # else in several steps
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         b_bar = bind(TriangularSolve(self.lower_, not self.adjoint), ctx.inputs[0], g)
@@ -301,7 +304,7 @@ class Inverse(OfMatrix):
 
     @else_eval(FACTORISED)
     def lower(self, x: TensorSpec) -> forms.Form | None:
-        if not x.dims or (len(x.dims) == 2 and (type(x.dims[0]) is not int or x.dims[0] > _WHOLE)):
+        if not x.dims or (len(x.dims) == 2 and not _is_small(x.dims[0])):
             return None  # perhaps by its factors alone
         return forms.Factorised("getri")
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from graphad.core.annotations import Array, BatchContext, FoldContext, Ranked, RowAxes, RowAxis
 from graphad.core.bind import bind
 from graphad.core.convert import lift
+from graphad.core.dims import run_time_symbols
+from graphad.core.dtypes import bool_
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, no_gradient
-from graphad.core.shapes import broadcast_dims
+from graphad.core.op import Op, define, no_form, no_gradient
+from graphad.core.shapes import Dims, broadcast_dims
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, comparison, unary_function
-from graphad.ops.rules import ANY, BOOLEAN, INEXACT, REAL
+from graphad.ops.rules import (
+    ANY,
+    BOOLEAN,
+    INEXACT,
+    REAL,
+    align_stacked,
+    elementwise_rows,
+    same_dtype,
+)
 
 _constant = no_gradient("a truth value is piecewise constant")
 
@@ -102,13 +116,65 @@ _REALS = "operands of one real dtype broadcast together. No gradient."
 _BOOLS = "operands of dtype bool broadcast together."
 
 
+@define
+class Equals(Op):
+    """x = y elementwise, operands of one dtype broadcast together, or whether they differ if `negated`. Where a graph is made
+    for shapes that do not broadcast, it becomes a scalar: False, or True if `negated`. The result is bool.
+    """
+
+    name = "equals"
+    keeps = (False, False)
+    negated: bool
+
+    def infer(self, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        same_dtype(self._op.name, (x, y))
+        return TensorSpec.of(self._dims(x.dims, y.dims), bool_)
+
+    @property
+    def _op(self) -> Op:
+        return NOT_EQUAL if self.negated else EQUAL
+
+    def _dims(self, x: Dims, y: Dims) -> Dims:
+        try:
+            return broadcast_dims(self._op.name, x, y)
+        except InvalidArgumentError:
+            if run_time_symbols([*(x or ()), *(y or ())]):
+                raise  # they may have one size
+            return ()
+
+    def eval(self, x: Array, y: Array) -> Array:
+        broadcast_dims(self._op.name, x.shape, y.shape)  # the graph says already which rank the result has
+        return self._op.eval(x, y)  # type: ignore[no-any-return]
+
+    def fold(self, ctx: FoldContext, x: Ranked, y: Ranked) -> Tensor | None:
+        self._dims(x.dims, y.dims)
+        return compare_or(self._op, x, y, self.negated)
+
+    vjp = _constant
+    lower = no_form("its operands may have shapes that do not broadcast")
+
+    def batch(self, ctx: BatchContext, x: Ranked, y: Ranked) -> Tensor:
+        return bind(self._op, *align_stacked(ctx, (x, y)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return elementwise_rows(specs, axes)
+
+
 def compare_or(op: Op, x: Tensor, y: Tensor, mismatch: bool) -> Tensor:
     """`op` of two tensors, or the scalar `mismatch` where their shapes do not broadcast."""
     try:
         broadcast_dims(op.name, x.dims, y.dims)
     except InvalidArgumentError:
         return lift(mismatch)
-    return bind(op, x, y)
+    return bind(op if _certainly_fit(x.dims, y.dims) else Equals(mismatch), x, y)
+
+
+def _certainly_fit(x: Dims, y: Dims) -> bool:
+    """Whether shapes that may broadcast do, whatever the sizes are that are not known."""
+    if x is None or y is None:
+        return x == () or y == ()
+    pairs = zip(reversed(x), reversed(y), strict=False)
+    return all(None not in pair or 1 in [size for size in pair if type(size) is int] for pair in pairs)
 
 
 equal = binary_function(Equal, f"x == y, elementwise, {_BROADCAST}")

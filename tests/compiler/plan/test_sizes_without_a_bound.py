@@ -12,7 +12,7 @@ import pytest
 
 import graphad as tf
 from graphad.compiler.passes.assume import ROOM
-from graphad.compiler.plan.executable import MOST_MISSES
+from graphad.compiler.plan.executable import MOST_MISSES, executable_of
 from tests.compiler.plan.test_measured import in_python
 
 _rng = np.random.default_rng(11)
@@ -82,6 +82,12 @@ OF_ONE: dict[str, Callable[..., Any]] = {
     "largest": lambda x, n: tf.math.top_k(x, tf.minimum(n, 5)),
     "largest of a row": lambda x, n: tf.math.top_k(x[:, 0], n),
     "largest of a slice": lambda x, n: tf.math.top_k(x[:n, 0], n)[0] + 1,
+    "multiples": lambda x, n: (
+        tf.zeros([2 * n]) + tf.concat([floats(n), floats(n)], 0),
+        tf.repeat(x, n, 1) * 2,
+    ),
+    "multiples of sums": lambda x, n: tf.ones([3 * (n + 1) + n, 2]) * tf.ones([4 * n + 3, 1]) + x[0, 0],
+    "multiples alone": lambda x, n: floats(3 * n) * x[0, 0],
     "in a sum": lambda x, n: tf.reduce_sum(tf.range(n) ** 2) + tf.size(tf.range(n)),
 }
 
@@ -249,3 +255,26 @@ def test_a_saved_function(tmp_path: Any) -> None:
     for n in (5, 0, 1, ROOM + 1):
         for a, b in zip(loaded.positions(X, n), model.positions(X, n), strict=True):
             np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_products_of_sizes_have_more_room_as_far_as_there_is_memory() -> None:
+    """32 times the room would be 4 GB for n x n elements: there is room for 4,096 n then, and larger ones are steps in Python."""
+    f = tf.function(lambda n: tf.reduce_sum(tf.cumsum(tf.eye(n), 0), 1), jit_compile=True)
+
+    def want(n: int) -> Any:
+        return np.arange(1, n + 1, dtype=np.float32)
+
+    for n in (5, ROOM, 3):
+        np.testing.assert_array_equal(f(tf.constant(n)).numpy(), want(n))
+    for _ in range(2 * MOST_MISSES):
+        np.testing.assert_array_equal(f(tf.constant(ROOM + 7)).numpy(), want(ROOM + 7))
+    executable = executable_of(f.get_concrete_function(tf.constant(5)).graph)
+    (cls,) = executable.classes
+    schedule = cls.compilation.schedule
+    assert schedule is not None and schedule.partition.rooms == {"~0": 4 * ROOM}
+    for n in (ROOM + 9, 0, 4 * ROOM, 1, 7):
+        np.testing.assert_array_equal(f(tf.constant(n)).numpy(), want(n))
+        assert not cls.misses
+    for _ in range(MOST_MISSES + 3):
+        np.testing.assert_array_equal(f(tf.constant(4 * ROOM + 1)).numpy(), want(4 * ROOM + 1))
+    np.testing.assert_array_equal(f(tf.constant(6)).numpy(), want(6))

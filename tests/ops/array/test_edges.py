@@ -736,6 +736,6 @@ def test_a_negative_count_is_refused_of_no_slices_too(shape: tuple[int, ...], ax
                 input_signature=[tf.TensorSpec(spec), tf.TensorSpec([], tf.int32)],
                 jit_compile=jit,
             )
-            with pytest.raises(tf.errors.InvalidArgumentError, match="negative|repeats holds -2"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"negative|repeats holds -2"):
                 f(x, tf.constant(-2))
             assert f(x, tf.constant(2)).shape == a.repeat(x, 2, axis).shape

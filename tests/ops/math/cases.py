@@ -14,7 +14,7 @@ from graphad.core.convert import lift
 from graphad.ops import math as m
 from graphad.ops.math import bessel
 from graphad.ops.math.bitwise import MulHigh
-from graphad.ops.math.compare import TAKEN
+from graphad.ops.math.compare import TAKEN, Equals
 from graphad.ops.math.convolved import VectorConvolution
 from graphad.ops.math.cumulative import ProductOfOthers
 from graphad.ops.math.incomplete import Log1pmx
@@ -59,6 +59,10 @@ def _erf(x: Any) -> Any:
 
 def _erfc(x: Any) -> Any:
     return np.vectorize(math.erfc)(x)
+
+
+def equals(x: Any, y: Any) -> Any:
+    return bind(Equals(False), x, y)
 
 
 def taken(x: Any, y: Any) -> Any:
@@ -421,6 +425,7 @@ CASES += [
 CASES += [
     OpCase(f, integer(3, 4), integer(4, seed=1), expected=g)
     for f, g in [
+        (equals, np.equal),
         (m.bitwise_and, np.bitwise_and),
         (m.bitwise_or, np.bitwise_or),
         (m.bitwise_xor, np.bitwise_xor),

@@ -1,9 +1,9 @@
 """Factorisations of stacks of matrices, and solutions for complex ones, as plan steps, by the loops that `numpy.linalg` calls.
 
-NumPy computes them in float64, whatever the dtype, or in complex128, which is two float64. So the steps of a factorisation widen the matrices into the workspace,
-call one or two loops there, and round the results into their places. A loop says by the processor's flag for invalid
-operations that a matrix has no answer; then the step ends with NO_ANSWER, and the run is made again op by op, which gives the
-op's own error.
+NumPy computes them in float64, whatever the dtype, or in complex128, which is two float64. So the steps of a factorisation widen
+the matrices into the workspace, call one or two loops there, and round the results into their places. A loop says by the
+processor's flag for invalid operations that a matrix has no answer; then the step ends with NO_ANSWER, and the run is made again
+op by op, which gives the op's own error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOURCE, TARGET, COUNT, MUST = range(4)
 _ANY, _FINITE, _NEVER = range(3)
 # words of the step that rounds, behind source and target: matrices, rows, columns, steps in the source, what is kept
 MATRICES, ROWS, COLUMNS, S_MATRIX, S_ROW, S_COLUMN, UPPER = range(2, 9)
-# words of the step that calls a loop: its address and data, a limit on threads, the functions that clear and read the
+# words of the step that calls a loop: its address and data, the limit on threads or 0, the functions that clear and read the
 # processor's flags, then operands, sizes and steps
 LOOP, DATA, CONTROL, ENTER, LEAVE, CLEAR, RAISED, OPERANDS = range(8)
 MOST_OPERANDS, MOST_SIZES, MOST_STEPS = 4, 4, 11
@@ -55,8 +55,8 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class Call(NamedTuple):
-    """A call of a loop: NumPy's name of it, its dtypes, the buffers that are its operands, the shape of each of them; `turns`: the
-    first one is transposed."""
+    """A call of a loop: NumPy's name of it, its dtypes, the buffers that are its operands, the shape of each of them, and whether
+    the first one is transposed."""
 
     ufunc: str
     dtypes: str
@@ -176,8 +176,11 @@ def _round(size: int) -> str:
 def _called() -> str:
     f = Function("i32 @graphad_numpy(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
-    control = f.pointer(w, CONTROL)
-    is_limited = f.test("ne", control, "null", "ptr")
+    control, sizes = f.pointer(w, CONTROL), [f.word(w, SIZES + k) for k in (1, 2)]
+    largest = f.emit(f"call i64 @llvm.smax.i64(i64 {sizes[0]}, i64 {sizes[1]})")
+    past = f.emit(f"sub i64 {largest}, {ON_ONE_THREAD.start}")  # only the run may know how large they are
+    has_control = f.test("ne", control, "null", "ptr")
+    is_limited = f.emit(f"and i1 {f.test('ult', past, len(ON_ONE_THREAD))}, {has_control}")
     with f.when(is_limited):
         f.do(f"call void {f.pointer(w, ENTER)}(ptr {control}, i32 1)")
     f.do(f"call i32 {f.pointer(w, CLEAR)}(i32 {_INVALID})")
@@ -208,7 +211,10 @@ def rounded(count: int) -> Step:
 def text() -> str:
     """The step kernels."""
     widening = [_widen(size, conjugates) for size in _KINDS for conjugates in (False, True)]
-    return "\n".join([*widening, _round(4), _round(8), _called()])
+    return "\n".join([_SMAX, *widening, _round(4), _round(8), _called()])
+
+
+_SMAX = "declare i64 @llvm.smax.i64(i64, i64)"
 
 
 @functools.lru_cache(maxsize=1)
@@ -292,10 +298,10 @@ def _wanted(form: Factorised, a: np.ndarray) -> list[np.ndarray]:
 
 
 def _starts(made: Recipe, count: int) -> list[int]:
-    """Where each buffer of the workspace begins, and the end, in bytes."""
+    """Where each buffer of the workspace begins, and the end, in bytes: sums of products of sizes, which the run may find."""
     starts = [0]
     for size in made.buffers:
-        starts.append(starts[-1] + -(-size * count * _WIDE // 64) * 64)
+        starts.append(starts[-1] + size * count * _WIDE)
     return starts
 
 
@@ -334,7 +340,7 @@ def parts(form: Factorised, dtype: str, shape: Sequence[int], other: Sequence[in
     for call in made.calls:
         step = Step(
             kernels["graphad_numpy"],
-            _words(call, count, max(m, n), width),
+            _words(call, count, width),
             tuple(range(OPERANDS, OPERANDS + len(call.buffers))),
         )
         found.append(Part(step, tuple([(WORK, starts[k]) for k in call.buffers])))
@@ -356,15 +362,14 @@ def parts(form: Factorised, dtype: str, shape: Sequence[int], other: Sequence[in
     return found
 
 
-def _words(call: Call, count: int, largest: int, width: int) -> list[int]:
+def _words(call: Call, count: int, width: int) -> list[int]:
     """The block of a call without its operands, whose elements are so many float64."""
     words = [0] * WORD_COUNT
     found = _loop(call)
     assert found is not None  # as `has` has seen
     words[LOOP], words[DATA] = found
-    if largest in ON_ONE_THREAD:
-        words[CONTROL] = blas.control_block()
-        words[ENTER], words[LEAVE] = limit.addresses()
+    words[CONTROL] = blas.control_block()
+    words[ENTER], words[LEAVE] = limit.addresses()
     words[CLEAR], words[RAISED] = _flags()
     words[SIZES : SIZES + 1 + len(call.sizes)] = [count, *call.sizes]
     steps = [math.prod(shape) * _WIDE * width for shape in call.shapes]
