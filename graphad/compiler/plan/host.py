@@ -127,10 +127,10 @@ def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]
     """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
     direct = evaluator_of(op, specs)
-    f = direct or fitted(op, specs, op.evaluator)
     if op.multiple:
-        f = fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
+        f: Any = direct or fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
+    f = direct or fitted(op, specs, op.evaluator)
     if (
         direct is None and not node.specs[0].dims and not isinstance(f, np.ufunc)
     ):  # ufuncs return scalars for scalars
