@@ -591,6 +591,7 @@ def _known_of(x: Any, spec: Any) -> Any:
     return x
 
 
+_TRUTH: Any = np.bool_
 _RUNS = 16  # after which a branch of a loop is worth a function of its own
 
 
@@ -598,9 +599,9 @@ def _in_line(op: Cond) -> Callable[..., tuple[Array, ...]]:
     """The op as one function of Python, made when it has run some times."""
     left, function = _RUNS, None
 
-    def run(predicate: Any, *operands: Any) -> tuple[Array, ...]:
+    def run(predicate: Array, *operands: Array) -> tuple[Array, ...]:
         nonlocal left, function
-        if type(predicate) is not np.bool_:
+        if type(predicate) is not _TRUTH:
             return op.eval(predicate, *operands)
         if function is None:
             left -= 1

@@ -49,7 +49,10 @@ def _words(source: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Words of the generator's own memory."""
         if not first <= address <= first + size - 8 * count or address % 8:
             return None
-        return np.frombuffer((ctypes.c_uint64 * count).from_address(address), np.uint64)
+        found: np.ndarray = np.frombuffer(
+            memoryview((ctypes.c_uint64 * count).from_address(address)), np.uint64
+        )
+        return found
 
     state = inside(source.ctypes.state_address, _WORDS)
     if state is None:
