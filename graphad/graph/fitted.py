@@ -4,6 +4,7 @@ not fit, in which `infer` compares sizes that only the run knows, as before an e
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,18 @@ from graphad.core.shapes import are_numbers, is_definite
 from graphad.core.spec import TensorSpec
 
 _MOST = 256  # checked shapes that a node remembers: a loop that grows an array has the same shapes in its next call
+
+# What Python's operators are called by, in `Op.infix`.
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "-{}": operator.neg,
+    "{} + {}": operator.add,
+    "{} - {}": operator.sub,
+    "{} * {}": operator.mul,
+    "{} < {}": operator.lt,
+    "{} <= {}": operator.le,
+    "{} > {}": operator.gt,
+    "{} >= {}": operator.ge,
+}
 
 
 def evaluator_of(op: Op, specs: Sequence[TensorSpec]) -> Callable[..., Any] | None:

@@ -5,6 +5,7 @@ A graph that runs many times, such as a loop body, is walked only once. Results 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,47 @@ import numpy as np
 from graphad.core.frames import note_traced_line
 from graphad.core.op import Op
 from graphad.core.rule_errors import explained, named
-from graphad.graph.evaluate import in_rounds, run
+from graphad.core.shapes import are_numbers
+from graphad.graph.evaluate import in_rounds, run, work_of
 from graphad.graph.fitted import evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import last_uses
 
 if TYPE_CHECKING:
     from graphad.core.spec import TensorSpec
+
+
+SHORT = 24  # what running a graph as one of its own costs, in nodes that are called one by one otherwise
+
+
+def work_of_graph(graph: Graph) -> int:
+    """The work of one run, in nodes, with what is known of sizes."""
+    sizes = [spec.dims for node in graph.nodes for spec in node.specs if not spec.is_handle]
+    numbers = sum([math.prod(dims) for dims in sizes if dims is not None and are_numbers(dims)])
+    return work_of(len(graph.nodes), numbers)
+
+
+def is_in_line(op: Op, specs: Sequence[TensorSpec], n_outputs: int) -> bool:
+    """Whether a branch for operands of these specs is an `if` of Python around its graphs: these are short, act on nothing, give
+    all outputs, and take these shapes."""
+    if not op.branches or op.effects or specs[0].dims != ():
+        return False
+    for graph in (op.then_graph, op.else_graph):  # type: ignore[attr-defined]
+        if len(graph.outputs) != n_outputs or work_of_graph(graph) > SHORT:
+            return False
+        for mine, given in zip(graph.inputs, specs[1:], strict=True):
+            if (
+                given.is_handle
+                or given.dims is None
+                or not are_numbers(given.dims)
+                or mine.dims != given.dims
+            ):
+                return False
+        for node in graph.nodes:
+            inner = [graph.specs[i] for i in node.inputs]
+            if node.op.structured and not is_in_line(node.op, inner, len(node.specs)):
+                return False
+    return True
 
 
 class Emitter:
@@ -95,11 +130,26 @@ class Emitter:
         self.line(f"{indent}{left}{function}({', '.join(inputs)})")
         return outputs
 
+    def choice(
+        self, op: Any, inputs: Sequence[str], n_outputs: int, indent: str = "", source: str | None = None
+    ) -> list[str]:
+        """Lines that run one of the two graphs of a branch that `is_in_line`; returns the names of its outputs."""
+        outputs = [self.fresh() for _ in range(n_outputs)]
+        for graph, head in ((op.then_graph, f"if {inputs[0]}:"), (op.else_graph, "else:")):
+            self.line(f"{indent}{head}", source)
+            results = self.graph(graph, inputs[1:], f"{indent}    ", free=False)
+            for output, result in zip(outputs, results, strict=True):
+                self.line(f"{indent}    {output} = {result}", source)
+            self.line(f"{indent}    pass", source)
+        return outputs
+
     def _node(self, graph: Graph, node: Node, inputs: Sequence[str], indent: str) -> list[str]:
         op, specs = node.op, [graph.specs[i] for i in node.inputs]
         if op.inlines:
             # The operands get new names, so that the call frees these and not the caller's values.
             return self.graph(op.graph, inputs, indent, free=False)  # type: ignore[attr-defined]
+        if op.branches and is_in_line(op, specs, len(node.specs)):
+            return self.choice(op, inputs, len(node.specs), indent, node.line)
         if op.multiple:
             outputs = [self.fresh() for _ in node.specs]
             function = self.name_of(fitted(op, specs, op.eval), "f")

@@ -9,7 +9,6 @@ recorders, and for eager tensors of one accepted dtype, it is one NumPy call.
 from __future__ import annotations
 
 import math
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -32,8 +31,10 @@ from graphad.core.convert import lift_pair, lift_truths
 from graphad.core.dtypes import DType, bool_, float32
 from graphad.core.kinds import BOOLEAN, kind_words
 from graphad.core.op import Op, OpType, define
+from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.graph.fitted import OPERATORS
 from graphad.ops.choice import BESIDE, FEW, beside
 from graphad.ops.rules import (
     ANY,
@@ -49,18 +50,6 @@ from graphad.ops.short import of_one, of_two
 Steps = tuple[tuple[str, ...], ...]
 F = TypeVar("F", bound=Callable[..., Any])
 _LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
-
-
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "-{}": operator.neg,
-    "{} + {}": operator.add,
-    "{} - {}": operator.sub,
-    "{} * {}": operator.mul,
-    "{} < {}": operator.lt,
-    "{} <= {}": operator.le,
-    "{} > {}": operator.gt,
-    "{} >= {}": operator.ge,
-}
 
 
 class Elementwise(Op):
@@ -105,8 +94,8 @@ class Elementwise(Op):
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         # What formulas ask of large arrays is whether all elements are one number, or how they are broadcast.
-        infix = _OPERATORS.get(self.infix or "")
-        return infix if all(math.prod(x.dims or ()) <= FEW for x in specs) else None
+        infix = OPERATORS.get(self.infix or "")
+        return infix if all(math.prod(ranked(x.dims)) <= FEW for x in specs) else None
 
     def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Array | None:
         a = x.data

@@ -207,7 +207,7 @@ class _Stack(threading.local):
 _stack = _Stack()
 _open: tuple[profile, ...] = ()
 _lock = forks.lock()
-_put_back: list[tuple[type, str, Any]] = []
+_put_back: list[tuple[Any, str, Any]] = []
 _fast: list[tuple[Any, dict[Any, Any]]] = []  # the short ways of functions, which are not timed
 
 
@@ -251,7 +251,7 @@ def _remove(closed: profile) -> None:
             _hosts.clear()
 
 
-def _replace(owner: type, name: str, clocked: Callable[..., Any]) -> None:
+def _replace(owner: object, name: str, clocked: object) -> None:
     _put_back.append((owner, name, vars(owner)[name]))
     setattr(owner, name, clocked)
 

@@ -294,14 +294,14 @@ class Executable:
 
     def on_host(self, values: Sequence[Any], jit_compile: bool | None) -> Sizes | None:
         """What runs such values by NumPy, if a call would run them so now without variables to guard and texts to note."""
-        if self._guards is not None or self._may_be_ragged or self.graph.effects & IO or jit_compile:
+        if self._guards is not None or self.graph.effects & IO or jit_compile:
             return None
         if jit_compile is None and flags.jit == ALWAYS:
             return None
         sizes = self.sizes_of(values)
         requested = sizes.size_class.requested
         is_native = sizes.native is not None or (requested is not None and requested.is_ready)
-        return None if (is_native and jit_compile is None) else sizes
+        return None if sizes.size_class.is_ragged or (is_native and jit_compile is None) else sizes
 
     def _missed(self, cls: SizeClass) -> None:
         """Note a run without an answer; after some in a row its plan gets more room for sizes, and at last assumes none."""
@@ -352,9 +352,13 @@ class Executable:
             self._last = None
             self._relaxed = wanted
 
+    def are_ragged(self, values: Sequence[Any]) -> bool:
+        """Whether some values are stacks of slices that may differ in shape."""
+        return self._may_be_ragged and any(hasattr(v, "known_shape") for v in values)
+
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
         """The `Sizes` that runs a call with these values."""
-        if self._may_be_ragged and any(hasattr(v, "known_shape") for v in values):
+        if self.are_ragged(values):
             shapes = tuple([_known_shape(v) for v in values])
         elif self._handles:
             shapes = tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])

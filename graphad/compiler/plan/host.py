@@ -12,8 +12,9 @@ from graphad.core.frames import note_traced_line
 from graphad.core.ieee import hush, unhush
 from graphad.core.op import evaluated
 from graphad.core.rule_errors import explained
-from graphad.graph.fitted import evaluator_of, fitted
+from graphad.graph.fitted import OPERATORS, evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
+from graphad.graph.prepare import Emitter
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
     from graphad.ops.control.stacks import RaggedStack
 
+RUNS = 256  # of a part, after which a function of its own is made: it takes as long as a hundred runs or two save
+_INFIX: dict[Any, str] = {function: infix for infix, function in OPERATORS.items()}
 GIVEN_LIMIT = 65_536  # the most elements of a kept value that depends only on sizes
 
 
@@ -48,9 +51,11 @@ def own(y: Array, *sources: object) -> Any:
 class HostPlan:
     """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
 
-    __slots__ = ("_base", "_outputs", "_steps")
+    __slots__ = ("_base", "_function", "_outputs", "_runs", "_steps")
 
     def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
+        self._function: Callable[..., Sequence[Any]] | None = None
+        self._runs = 0
         self._base: list[Any] = [
             *map(as_value, graph.constants),
             *[None] * (graph.size - graph.first_node_value),
@@ -91,10 +96,42 @@ class HostPlan:
         known = self._known(values)
         return [_result(known[value], shared, spec) for value, shared, spec in self._outputs]
 
-    def run_part(self, values: Sequence[Any]) -> list[Any]:
+    def run_part(self, values: Sequence[Any]) -> Sequence[Any]:
         """The same for a part of a graph, whose outputs may be views of others, of constants and of the input values."""
-        known = self._known(values)
-        return [known[value] for value, _, _ in self._outputs]
+        function = self._function
+        if function is None:
+            self._runs += 1
+            if self._runs <= RUNS:
+                known = self._known(values)
+                return [known[value] for value, _, _ in self._outputs]
+            function = self._function = self._printed(len(values))
+        token = hush()
+        try:
+            return function(*values)
+        finally:
+            unhush(token)
+
+    def _printed(self, n_inputs: int) -> Callable[..., Sequence[Any]]:
+        """The steps as a function of Python, which has no table to walk."""
+        emitter = Emitter()
+        names = [f"v{value}" for value in range(n_inputs + len(self._base))]
+        for place, value in enumerate(self._base):
+            if value is not None:
+                emitter.names[names[n_inputs + place]] = value
+        for count, f, _, b, out, gone, (op, inputs, source) in self._steps:
+            operands = [names[i] for i in inputs]
+            infix = _INFIX.get(f)
+            if infix is not None:
+                text = infix.format(*operands)
+            else:
+                text = f"{emitter.name_of(f, 'f')}({', '.join(operands)})"
+            results = names[out : out + (b if count < 0 else 1)]
+            left = f"{', '.join(results)}{',' if count < 0 and results else ''}"
+            emitter.line(f"{left} = {text}" if results else text, source, op, operands)
+            if gone:
+                emitter.line(f"del {', '.join([names[i] for i in gone])}", source)
+        emitter.line(f"return [{', '.join([names[value] for value, _, _ in self._outputs])}]")
+        return emitter.compiled(f"def round_({', '.join(names[:n_inputs])}):", "round_")
 
     def _known(self, values: Sequence[Any]) -> list[Any]:
         """All values that the outputs may be."""
@@ -128,10 +165,10 @@ def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]
     """(number of inputs, function, its operands, its results, values not read after it, node)."""
     asked = op, node.inputs, node.line
     direct = evaluator_of(op, specs)
-    f = direct or fitted(op, specs, op.evaluator)
     if op.multiple:
-        f = fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
+        f: Any = direct or fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
+    f = direct or fitted(op, specs, op.evaluator)
     if (
         direct is None and not node.specs[0].dims and not isinstance(f, np.ufunc)
     ):  # ufuncs return scalars for scalars

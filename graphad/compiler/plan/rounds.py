@@ -25,7 +25,7 @@ def in_rounds(executable: Executable, jit_compile: bool | None) -> Callable[...,
 
     def run(*values: Any) -> Sequence[Any]:
         nonlocal sizes, shapes, left
-        if left and shapes == tuple([x.shape for x in values]):
+        if left and shapes == tuple([x.shape for x in values]) and not executable.are_ragged(values):
             left -= 1
             before = work.nodes
             outputs: Sequence[Any] = sizes.host.run_part(values)  # type: ignore[union-attr]

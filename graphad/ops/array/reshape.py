@@ -37,6 +37,7 @@ from graphad.core.shapes import (
     is_definite,
     normalize_axes,
     normalize_axis,
+    ranked,
 )
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
@@ -80,7 +81,7 @@ class Reshape(Op):
         return np.reshape(x, want)
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        dims = specs[0].dims or ()
+        dims = ranked(specs[0].dims)
         want = self.result(dims)
         if not are_numbers(want) or product(dims) != product(want):
             return None

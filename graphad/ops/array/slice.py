@@ -277,7 +277,7 @@ class SliceGrad(Op):
         (x,), shape, evaluate = specs, self.shape, self.eval
         if not _is_inside(self.starts, self.strides, x.dims, shape):
             return None
-        key, dtype = steps_key(self.starts, self.strides, x.dims or ()), x.dtype.numpy
+        key, dtype = steps_key(self.starts, self.strides, ranked(x.dims)), x.dtype.numpy
 
         def put(x: Array) -> Any:
             if type(x) is not np.ndarray:

@@ -19,17 +19,17 @@ from graphad.core import dtypes
 from graphad.core.annotations import Array, BatchContext, DualContext, FoldContext, Ranked, RowAxis
 from graphad.core.bind import is_mistake
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, product
+from graphad.core.dims import Dim, Size
 from graphad.core.errors import GraphadError, InvalidArgumentError
 from graphad.core.op import MIXED, define
 from graphad.core.schema import Count, Limit
-from graphad.core.shapes import are_numbers, format_dims, is_definite
+from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.compose import inputs_behind, with_inputs
-from graphad.graph.evaluate import work, work_of
+from graphad.graph.evaluate import work
 from graphad.graph.ir import Graph
-from graphad.graph.prepare import Emitter
+from graphad.graph.prepare import SHORT, Emitter, work_of_graph
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_loop
@@ -40,7 +40,7 @@ from graphad.ops.control.loop_rows import batch_loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segment, Segments
-from graphad.ops.control.stacks import closed_stack, new_stack, put, walked
+from graphad.ops.control.stacks import apart_from, closed_stack, new_stack, put, walked
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Transforms
@@ -405,24 +405,12 @@ def run_in_steps(apart: bool) -> None:
     _functions = _in_steps if apart else _inlined
 
 
-_NODES_APART = (
-    24  # the cost of running a round as a graph of its own, in nodes that would be called one by one
-)
-
-
 def _pays_apart(body: Graph) -> bool:
     """Whether each round runs as a graph of its own, which is compiled once hot: where it has a loop or many nodes, and shapes
     that do not change from round to round."""
     if not all(is_definite(spec.dims) for spec in body.inputs):
         return False
-    return len(body.nodes) >= _NODES_APART or any(node.op.repeats for node in body.nodes)
-
-
-def _work_of(graph: Graph) -> int:
-    """What a round of a graph is, in nodes."""
-    sizes = [spec.dims for node in graph.nodes for spec in node.specs if not spec.is_handle]
-    numbers = sum([product(dims) for dims in sizes if dims is not None and are_numbers(dims)])
-    return work_of(len(graph.nodes), numbers)
+    return len(body.nodes) >= SHORT or any(node.op.repeats for node in body.nodes)
 
 
 def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
@@ -433,7 +421,7 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
         nonlocal each
         if in_steps or function is not None:
             return emitter.run(graph, inputs, "    ", function)
-        each += _work_of(graph)
+        each += work_of_graph(graph)
         return emitter.graph(graph, inputs, "    ")
 
     operands, names = loop.operands, [emitter.fresh("c") for _ in loop.body.inputs]
@@ -445,6 +433,7 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
         "new_stack": new_stack,
         "closed_stack": closed_stack,
         "put": put,
+        "apart": apart_from,
         "walked": walked,
         "int32": np.int32,
     }
@@ -487,7 +476,7 @@ def _function_of(loop: Loop, in_steps: bool) -> Callable[..., Any]:
             line(f"    if {y}.ndim: {stack} = put({stack}, i, {y}, {k >= uniform})")
             line(f"    else: {stack}[i] = {y}")
         else:
-            line(f"    {stack}.append({y})")
+            line(f"    {stack}.append(apart({y}))")
     if carry:
         comma = "," if len(carry) == 1 else ""
         line(f"    {', '.join(carry)}{comma} = {', '.join(loop.results.carries(results))}{comma}")

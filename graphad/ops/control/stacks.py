@@ -149,6 +149,12 @@ def put(stack: Any, i: int, y: Any, may_differ: bool) -> Any:
     return stack
 
 
+def apart_from(y: Any) -> Any:
+    """A slice that waits for the others, copied where it would hold the memory of something larger."""
+    whole = getattr(y, "base", None)
+    return y.copy() if type(y) is np.ndarray and type(whole) is np.ndarray and whole.size > y.size else y
+
+
 def closed_stack(slices: Any, length: int, spec: TensorSpec, may_differ: bool) -> Array | RaggedStack:
     """The stack of the collected slices; without steps, zeros with the known sizes."""
     if slices is None or not len(slices):

@@ -79,7 +79,7 @@ class MatMul(Op):
         return _product(a, b, self.transpose_a, self.transpose_b)  # type: ignore[no-any-return]
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        a_dims, b_dims = specs[0].dims or (), specs[1].dims or ()
+        a_dims, b_dims = ranked(specs[0].dims), ranked(specs[1].dims)
         if not len(a_dims) == len(b_dims) == 2 or specs[0].dtype.numpy.char not in "fd":
             return None
         work = max(product(a_dims) * max(b_dims), product(b_dims) * max(a_dims))

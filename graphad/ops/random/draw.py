@@ -29,7 +29,7 @@ from graphad.core.kinds import FLOATING, INTEGER, require_dtype, require_kind_of
 from graphad.core.op import MIXED, READS, WRITES, Op, define, else_eval, no_form, no_gradient
 from graphad.core.references import entries_of
 from graphad.core.schema import Count, Given
-from graphad.core.shapes import format_dims
+from graphad.core.shapes import are_numbers, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor, guard_of
 from graphad.kernels import forms
@@ -202,6 +202,20 @@ class Draw(Op):
 
     def eval(self, key: Array, *limits: Array) -> Array:
         return _drawn(self.kind, key, self.shape, self.dtype.numpy, limits)
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        draw, shape, evaluate = _CONTINUOUS.get(self.kind), self.shape, self.eval
+        if draw is None or specs[0].dims != KEY or not are_numbers(shape):
+            return None
+        count, dtype = product(shape), self.dtype.numpy
+
+        def numbers(key: Array) -> Any:
+            return draw(key, count, dtype).reshape(shape) if type(key) is np.ndarray else evaluate(key)
+
+        def number(key: Array) -> Any:
+            return draw(key, 1, dtype)[0] if type(key) is np.ndarray else evaluate(key)
+
+        return numbers if shape else number
 
     def takes_all(self, specs: Sequence[TensorSpec], number: Callable[[int], Any]) -> bool:
         if self.refers or self.kind != "integers":

@@ -35,16 +35,27 @@ TRIES = 64  # the most draws of a truncated normal; larger turns derive keys for
 
 
 _own = threading.local()
+_BEFORE_DIRECT = 32  # draws of a thread, after which keys are written where the generator has them
 _ZERO = np.zeros(4, np.uint64)
 
 
 def stream(key: Array) -> Any:
     """The bit generator of a key, valid until the thread asks for another one."""
+    direct = getattr(_own, "direct", None)
+    if direct is not None:
+        return direct(key)
     source = getattr(_own, "source", None)
     if source is None:
         from numpy.random import Philox  # takes longer to import than most functions take to run
 
-        source = _own.source = Philox(key=0)
+        source, _own.left = Philox(key=0), _BEFORE_DIRECT
+        _own.source = source
+    elif _own.left:
+        _own.left -= 1
+        if not _own.left:
+            from graphad.ops.random.philox_state import setter  # what a few draws do without
+
+            _own.direct = setter(source)
     state = {"counter": _ZERO, "key": np.asarray(key, np.int64).view(np.uint64)}
     # Setting the state takes a sixth of the time of creating a generator.
     source.state = {

@@ -1,0 +1,147 @@
+"""What an op gives to loops for operands of known sizes has the bits of its `eval`, as NumPy scalars for shape ()."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphad.core.dtypes import bfloat16, float32, float64, from_numpy
+from graphad.core.errors import GraphadError, MatrixError
+from graphad.core.op import Op
+from graphad.core.spec import TensorSpec
+from graphad.graph.evaluate import evaluate
+from graphad.graph.fitted import evaluator_of
+from graphad.graph.ir import Node
+from graphad.ops.array.join import Stack
+from graphad.ops.array.reshape import Reshape
+from graphad.ops.array.slice import Slice, SliceGrad
+from graphad.ops.linalg import direct
+from graphad.ops.linalg.matmul import MatMul
+from graphad.ops.linalg.systems import TriangularSolve
+from graphad.ops.math.arithmetic import MUL, NEG, SUB
+from graphad.ops.math.compare import LESS
+from graphad.ops.math.reduce import ReduceSum
+from graphad.ops.math.select import SELECT
+from graphad.ops.random.draw import Draw
+from tests.support.bits import same_bits
+from tests.support.case_tables import all_cases
+
+_SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-320, -1.5, 3.0])
+
+
+def _specs(values: Sequence[Any]) -> list[TensorSpec]:
+    return [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in values]
+
+
+def _require_same(found: Any, want: Any) -> None:
+    assert np.shape(want) or not isinstance(found, np.ndarray)
+    assert same_bits(found, want).all()
+
+
+def _check(op: Op, *values: Any) -> None:
+    f = evaluator_of(op, _specs(values))
+    assert f is not None
+    with np.errstate(all="ignore"):
+        _require_same(f(*values), np.asarray(op.eval(*values))[()])
+
+
+def test_every_case_has_the_same_bits() -> None:
+    seen: set[str] = set()
+
+    def compare(node: Node, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        if node.op.structured or not all(isinstance(x, np.ndarray | np.generic) for x in inputs):
+            return
+        f = evaluator_of(node.op, _specs(inputs))
+        if f is not None:
+            seen.add(node.op.name)
+            _require_same(f(*[x[()] for x in inputs]), np.asarray(outputs[0])[()])
+
+    for _, _, case in all_cases():
+        for graph, values in case.graphs():
+            try:
+                evaluate(graph, values, compare)
+            except GraphadError:
+                continue  # a graph of a case that has no answer here
+    assert seen >= {
+        "mul",
+        "neg",
+        "less",
+        "reshape",
+        "slice",
+        "slice_grad",
+        "stack",
+        "select",
+        "reduce_sum",
+        "matmul",
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_special_numbers_have_the_same_bits(dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        x = _SPECIAL.astype(dtype)
+    y = x[::-1].copy()
+    for op in (MUL, SUB, LESS):
+        _check(op, x, y)
+        for a, b in zip(x, y, strict=True):
+            _check(op, a, b)
+            _check(op, a, y)
+    _check(NEG, x)
+    for a in x:
+        _check(NEG, a)
+        _check(Reshape((1, 1)), np.array([a]))
+        _check(Reshape(()), np.array([[a]]))
+    _check(Reshape((2, -1)), x)
+    _check(Stack(0), *x)
+    for truth in (np.True_, np.False_):
+        _check(SELECT, truth, x, y)
+        _check(SELECT, truth, x[1], y[2])
+    _check(ReduceSum((0,), True), x[:4])
+    _check(ReduceSum(None, False), np.stack([x, -x]))
+    _check(Slice((6, 1), (-2, 1), (3, 2)), np.stack([x, y, x], 1))
+    _check(SliceGrad((6,), (-2,), (8,)), x[:3])
+
+
+def test_products_of_small_matrices_have_the_same_bits() -> None:
+    rng = np.random.default_rng(0)
+    for a, b, transposed in (((3, 4), (4, 2), (0, 0)), ((4, 3), (2, 4), (1, 1)), ((1, 5), (1, 5), (0, 1))):
+        for dtype in ("float32", "float64"):
+            x, y = rng.normal(size=a).astype(dtype), rng.normal(size=b).astype(dtype)
+            _check(MatMul(*map(bool, transposed)), x, y)
+
+
+def test_draws_are_the_same_numbers() -> None:
+    for key in (np.array([3, -4]), np.array([5, 6], np.int32)):
+        for dtype in (float32, float64, bfloat16):
+            for kind in ("uniform", "normal", "truncated_normal"):
+                for shape in ((), (3,), (2, 5), (0,)):
+                    _check(Draw(kind, shape, dtype), key)
+
+
+def test_a_view_gives_no_function_where_it_would_reach_outside() -> None:
+    assert evaluator_of(Slice((2,), (1,), (4,)), [TensorSpec.of((5,), float32)]) is None
+
+
+@pytest.mark.parametrize("form", [(lower, adjoint) for lower in (True, False) for adjoint in (True, False)])
+def test_small_triangles_are_solved_with_the_same_bits_number_by_number(
+    form: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    op = TriangularSolve(*form)
+    for n, columns in ((1, 1), (2, 4), (3, 5), (4, 4), (2, 0), (0, 3)):
+        for dtype in ("float32", "float64"):
+            a = rng.normal(size=(n, n)).astype(dtype)
+            b = rng.normal(size=(n, columns)).astype(dtype)
+            if b.size:
+                b[0, 0], b[-1, -1] = np.inf, -0.0
+            found = op.eval(a, b)
+            with monkeypatch.context() as patched:
+                patched.setattr(direct, "_ONE_BY_ONE", 0)
+                want = op.eval(a, b)
+            assert found.dtype == want.dtype and found.shape == want.shape
+            assert found.tobytes() == want.tobytes()
+    with pytest.raises(MatrixError, match="not invertible"):
+        op.eval(np.array([[1.0, 0.0], [0.0, 0.0]]), np.ones((2, 1)))
