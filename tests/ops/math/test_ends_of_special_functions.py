@@ -66,6 +66,13 @@ def test_second_derivatives_at_the_ends_are_no_nan():
         np.testing.assert_allclose(second(x), (first(x + step) - first(x - step)) / (2 * step), rtol=1e-6)
 
 
+def test_all_derivatives_of_expint_are_infinite_at_infinity():
+    slope = lambda x: tf.grad(lambda z: tf.reduce_sum(s.expint(z)))(x)  # noqa: E731
+    second = lambda x: tf.grad(lambda z: tf.reduce_sum(slope(z)))(x)  # noqa: E731
+    for derivative in (slope, second, tf.grad(lambda x: tf.reduce_sum(second(x)))):
+        np.testing.assert_array_equal(derivative(tf.constant([INF], "float64")), [INF])
+
+
 def test_polygamma_leaves_the_range_with_its_result_alone():
     # mpmath's
     got = m.polygamma(
