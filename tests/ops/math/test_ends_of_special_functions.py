@@ -342,3 +342,12 @@ def test_derivatives_of_igamma_by_its_parameter_keep_their_digits_in_the_upper_t
                 )
     far = bind(IgammaByA(1), tf.constant([1.0, 1e5, 2.0], dtype), tf.constant([2000.0, 1e9, np.inf], dtype))
     np.testing.assert_array_equal(far, [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_derivatives_of_betainc_by_its_parameters_are_of_narrow_floats_too(dtype):
+    a, b, x = (tf.cast([number], dtype) for number in (0.75, 1.5, 0.25))
+    slopes = tf.grad(lambda *xs: tf.reduce_sum(m.betainc(*xs)), argnums=(0, 1))
+    wanted = slopes(*[tf.cast(z, "float64") for z in (a, b, x)])
+    for found, want in zip(slopes(a, b, x), wanted, strict=True):
+        np.testing.assert_array_equal(found, tf.cast(want, dtype))
