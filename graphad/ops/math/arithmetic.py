@@ -218,14 +218,22 @@ Mod = elementwise(
 NEG, ADD, SUB, MUL, DIV, FLOORDIV, MOD = Neg(), Add(), Sub(), Mul(), Div(), Floordiv(), Mod()
 
 
+def scaled(ctx: VjpContext, g: Tensor, slope: Tensor) -> Tensor:
+    """A cotangent of a rule times a derivative. Where zeros of `g` are elements that were not taken they stay 0 in all further
+    derivatives too, whatever that of `slope` is."""
+    return bind(MUL_ZERO if ctx.is_masked and not ctx.is_free else MUL, g, slope)
+
+
 def _square_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x = conjugate(ctx.inputs[0])
-    return (overwrite(MUL, bind(ADD, x, x), g),)
+    twice = bind(ADD, x, x)
+    return (scaled(ctx, g, twice) if ctx.is_masked else overwrite(MUL, twice, g),)
 
 
 def _squared_difference_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
-    bar = overwrite(MUL, bind(SUB, x, y), bind(MUL, scalar_like(2, g), g))
+    twice, away = bind(MUL, scalar_like(2, g), g), bind(SUB, x, y)
+    bar = scaled(ctx, twice, away) if ctx.is_masked else overwrite(MUL, away, twice)
     return (
         unbroadcast(ctx, 0, bar) if ctx.needs(0) else None,
         unbroadcast(ctx, 1, bind(NEG, bar)) if ctx.needs(1) else None,
@@ -342,8 +350,9 @@ def _reciprocal_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
-        slope = bind(MUL_ZERO, g, bind(MUL, scalar_like(-2.0, y), y))
-        y_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, h, conjugate(slope)))
+        # g first: where it is 0 so are the further derivatives and the tangent
+        twice = conjugate(bind(MUL, scalar_like(-2.0, y), y))
+        y_bar = unbroadcast(ctx, 0, bind(MUL_ZERO, bind(MUL_ZERO, conjugate(g), h), twice))
     if ctx.needs(1):
         g_bar = unbroadcast(ctx, 1, bind(RECIPROCAL_GRAD, conjugate(y), h))
     return y_bar, g_bar

@@ -13,7 +13,7 @@ from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.tensor import Tensor
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import DIV_ZERO, DIVIDE_NO_NAN, MUL
+from graphad.ops.math.arithmetic import DIV_ZERO, DIVIDE_NO_NAN, MUL, scaled
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import over
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
@@ -36,7 +36,7 @@ def _log10_slope(x: Tensor) -> Tensor:
 
 
 def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
+    return (scaled(ctx, g, conjugate(_scaled(math.log(2), ctx.outputs[0]))),)
 
 
 def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -50,7 +50,7 @@ def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 def _hypot_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return tuple(
         [
-            unbroadcast(ctx, k, bind(MUL, g, bind(DIVIDE_NO_NAN, ctx.inputs[k], ctx.outputs[0])))
+            unbroadcast(ctx, k, scaled(ctx, g, bind(DIVIDE_NO_NAN, ctx.inputs[k], ctx.outputs[0])))
             if ctx.needs(k)
             else None
             for k in (0, 1)

@@ -21,7 +21,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
 from graphad.ops.directly import parts_directly
 from graphad.ops.elementwise import binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, NEG, RECIPROCAL, SQUARE, SUB, abs
+from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, NEG, RECIPROCAL, SQUARE, SUB, abs, scaled
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
@@ -41,7 +41,8 @@ def times(derivative: Callable[[Tensor], Tensor], multiply: Op = MUL) -> VjpRule
     """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(multiply, g, conjugate(derivative(ctx.inputs[0]))),)
+        slope = conjugate(derivative(ctx.inputs[0]))
+        return (scaled(ctx, g, slope) if multiply is MUL else bind(multiply, g, slope),)
 
     vjp.__module__ = derivative.__module__
     return vjp
@@ -65,7 +66,7 @@ def over(denominator: Callable[[Tensor], Tensor]) -> VjpRule:
 
 
 def _exp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, conjugate(ctx.outputs[0])),)
+    return (scaled(ctx, g, conjugate(ctx.outputs[0])),)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -104,7 +105,7 @@ def _softplus(x: DeviceArray | Array) -> Any:
 
 
 def _softplus_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, bind(SIGMOID, ctx.inputs[0])),)
+    return (scaled(ctx, g, bind(SIGMOID, ctx.inputs[0])),)
 
 
 def _tanh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -119,7 +120,8 @@ def _tanh_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
-        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(bind(MUL, bind(MUL, scalar_like(-2.0, y), y), g))))
+        slope = conjugate(bind(MUL, scalar_like(-2.0, y), y))
+        y_bar = unbroadcast(ctx, 0, bind(MUL, slope, bind(MUL_ZERO, conjugate(g), h)))
     if ctx.needs(1):
         g_bar = unbroadcast(ctx, 1, bind(TANH_GRAD, conjugate(y), h))
     return y_bar, g_bar
@@ -129,8 +131,8 @@ def _sigmoid_grad_vjp(ctx: VjpContext, h: Tensor) -> Cotangents:
     y, g = ctx.inputs
     y_bar = g_bar = None
     if ctx.needs(0):
-        slope = bind(SUB, scalar_like(1.0, y), bind(MUL, scalar_like(2.0, y), y))
-        y_bar = unbroadcast(ctx, 0, bind(MUL, h, conjugate(bind(MUL, slope, g))))
+        slope = conjugate(bind(SUB, scalar_like(1.0, y), bind(MUL, scalar_like(2.0, y), y)))
+        y_bar = unbroadcast(ctx, 0, bind(MUL, slope, bind(MUL_ZERO, conjugate(g), h)))
     if ctx.needs(1):
         g_bar = unbroadcast(ctx, 1, bind(SIGMOID_GRAD, conjugate(y), h))
     return y_bar, g_bar
@@ -148,8 +150,8 @@ def _logaddexp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     share = bind(SIGMOID, bind(SUB, x, y))
     other = bind(SIGMOID, bind(SUB, y, x))
     return (
-        unbroadcast(ctx, 0, bind(MUL, g, share)) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MUL, g, other)) if ctx.needs(1) else None,
+        unbroadcast(ctx, 0, scaled(ctx, g, share)) if ctx.needs(0) else None,
+        unbroadcast(ctx, 1, scaled(ctx, g, other)) if ctx.needs(1) else None,
     )
 
 
@@ -159,7 +161,7 @@ def _plus_one(x: Tensor) -> Tensor:
 
 def _softsign_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     # By the reciprocal, not by a quotient: an infinite x gives 0.
-    return (bind(MUL, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
+    return (scaled(ctx, g, bind(SQUARE, bind(RECIPROCAL, _plus_one(abs(ctx.inputs[0]))))),)
 
 
 def _exp_of(x: Tensor) -> Tensor:

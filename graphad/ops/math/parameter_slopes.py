@@ -12,7 +12,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
-from graphad.core.dtypes import float64
+from graphad.core.dtypes import float64, from_numpy
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
 from graphad.core.schema import between, declare
@@ -222,7 +222,7 @@ class BetaincBy(Elementwise):
         found[valid & ~inside] = 0.0
         with np.errstate(all="ignore"):
             if self.m + self.n == 1:
-                digits = float(np.finfo(dtype).eps) / 32
+                digits = float(from_numpy(dtype).info.eps) / 32
                 low = x <= 0.5
                 for part in (inside & low & (b <= _MOST_B), inside & ~low & (a <= _MOST_B)):
                     mine = np.flatnonzero(part)

@@ -57,7 +57,7 @@ from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
 from graphad.ops.directly import directly, is_eager, is_normal
 from graphad.ops.elementwise import named
-from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB
+from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, scaled
 from graphad.ops.math.cast import Cast, rounded_once
 from graphad.ops.math.compare import EQUAL, IS_FINITE
 from graphad.ops.math.complexes import conjugate
@@ -361,7 +361,7 @@ class ReduceProd(Reduction):
         # One axis after the other: `part` is the product over the axes so far, `factor` what multiplies the cotangent.
         factor, part = self.restored(ctx, g), x
         for axis in axes:
-            factor = bind(MUL, factor, conjugate(bind(others(axis), part)))
+            factor = scaled(ctx, factor, conjugate(bind(others(axis), part)))
             part = bind(ReduceProd((axis,), True), part)
         return (factor,)
 
@@ -418,7 +418,7 @@ class ReduceLogSumExp(Reduction):
         total = bind(ReduceSum(self.axes, True), share)
         total = bind(SELECT, bind(IS_FINITE, total), total, scalar_like(1.0, total))
         share = bind(DIV, share, total)
-        return (bind(MUL, self.restored(ctx, g), share),)
+        return (scaled(ctx, self.restored(ctx, g), share),)
 
     @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:

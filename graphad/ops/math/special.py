@@ -22,7 +22,7 @@ from graphad.ops.array.create import STOP_GRADIENT
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series
-from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB
+from graphad.ops.math.arithmetic import ABS, ADD, MUL, MUL_ZERO, NEG, SQUARE, SUB, scaled
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import GREATER
 from graphad.ops.math.compiled_loops import by_loop
@@ -313,11 +313,11 @@ def _bell_of_array(x: Array, factor: float) -> Array | None:
 
 
 def _erf_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, _bell(ctx.inputs[0], 2.0 / math.sqrt(math.pi))),)
+    return (scaled(ctx, g, _bell(ctx.inputs[0], 2.0 / math.sqrt(math.pi))),)
 
 
 def _erfc_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
-    return (bind(MUL, g, _bell(ctx.inputs[0], -2.0 / math.sqrt(math.pi))),)
+    return (scaled(ctx, g, _bell(ctx.inputs[0], -2.0 / math.sqrt(math.pi))),)
 
 
 def _scaled_tail(x: np.ndarray) -> np.ndarray:

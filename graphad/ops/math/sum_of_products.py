@@ -32,7 +32,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import summed
 from graphad.ops.array.support import merge_dims
 from graphad.ops.choice import product
-from graphad.ops.math.arithmetic import ADD, MUL, SQUARE
+from graphad.ops.math.arithmetic import ADD, MUL, SQUARE, scaled
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, is_open, reduce_sum
 from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
@@ -95,8 +95,8 @@ class SumOfProducts(Reduction):
         x, y = ctx.inputs
         g = self.restored(ctx, g)
         if x is y:  # squares: one product in place of two and their sum
-            return bind(MUL, conjugate(x), bind(ADD, g, g)), None
-        return tuple([bind(MUL, conjugate(z), g) if ctx.needs(i) else None for i, z in enumerate((y, x))])
+            return scaled(ctx, bind(ADD, g, g), conjugate(x)), None
+        return tuple([scaled(ctx, g, conjugate(z)) if ctx.needs(i) else None for i, z in enumerate((y, x))])
 
     def batch(self, ctx: BatchContext, x: Ranked, y: Ranked) -> Tensor:  # type: ignore[override]
         if ctx.stacked(0) and ctx.stacked(1):

@@ -16,7 +16,19 @@ from graphad.core.registry import lookup
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import chosen
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, in_float32, unary_function
-from graphad.ops.math.arithmetic import ABS, ADD, DIV_ZERO, MUL, MUL_ZERO, NEG, RECIPROCAL, SIGN, SQUARE, SUB
+from graphad.ops.math.arithmetic import (
+    ABS,
+    ADD,
+    DIV_ZERO,
+    MUL,
+    MUL_ZERO,
+    NEG,
+    RECIPROCAL,
+    SIGN,
+    SQUARE,
+    SUB,
+    scaled,
+)
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import is_inf
 from graphad.ops.math.complexes import conjugate, imag, real
@@ -45,7 +57,7 @@ def _one_plus_square(x: Tensor) -> Tensor:
 
 def _tan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = conjugate(ctx.outputs[0])
-    return (bind(MUL, g, _one_plus_square(y)),)
+    return (scaled(ctx, g, _one_plus_square(y)),)
 
 
 def _asinh_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -69,7 +81,7 @@ def _atan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _atan_slope_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     product = bind(MUL, ctx.outputs[0], bind(ATAN_BEND, ctx.inputs[0]))
-    return (bind(MUL, g, bind(MUL, scalar_like(-2.0, product), product)),)
+    return (scaled(ctx, g, bind(MUL, scalar_like(-2.0, product), product)),)
 
 
 def _atan_bend_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:

@@ -24,7 +24,8 @@ from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import chosen, larger, limited, product
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import Elementwise, unary_function
-from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
+from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, where
+from graphad.ops.math.arithmetic import MUL_ZERO
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
@@ -185,7 +186,9 @@ class EluGrad(Elementwise):
         g, y = ctx.inputs
         of_g = unbroadcast(ctx, 0, bind(ELU_GRAD, h, y)) if ctx.needs(0) else None
         # Strictly below: at 0 both derivatives are those from above, so the second one is 0.
-        of_y = unbroadcast(ctx, 1, where(y < _zero(y), h * g, _zero(y))) if ctx.needs(1) else None
+        of_y = (
+            unbroadcast(ctx, 1, where(y < _zero(y), bind(MUL_ZERO, g, h), _zero(y))) if ctx.needs(1) else None
+        )
         return (of_g, of_y)
 
     def expand(self, g: Ranked, y: Ranked) -> Tensor | None:
@@ -285,7 +288,8 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     ):  # the tail has none of the digits that its argument lacks
         return cast(gelu(cast(x, float32), approximate), x.dtype)
     if approximate:
-        return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
+        # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits far below 0
+        return x * sigmoid((x + x * x * x * 0.044715) * math.sqrt(8.0 / math.pi))
     return x * 0.5 * erfc(x * -math.sqrt(0.5))
 
 

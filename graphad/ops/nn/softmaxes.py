@@ -27,6 +27,7 @@ from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.support import row_beside
 from graphad.ops.math import abs as absolute
 from graphad.ops.math import exp, log, reduce_max, reduce_sum
+from graphad.ops.math.arithmetic import scaled
 from graphad.ops.math.cast import rounded_once
 from graphad.ops.rules import FLOATING, require_kind, require_rank
 
@@ -83,8 +84,8 @@ class Softmax(AlongAxis):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         y = ctx.outputs[0]
-        gy = g * y
-        return (gy - y * reduce_sum(gy, axis=self.axis, keepdims=True),)
+        gy = scaled(ctx, g, y)
+        return (gy - scaled(ctx, reduce_sum(gy, axis=self.axis, keepdims=True), y),)
 
     @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:
@@ -110,7 +111,7 @@ class LogSoftmax(AlongAxis):
         return as_dtype_of(np.subtract(z, total, out=z) if type(z) is np.ndarray else z - total, x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (g - exp(ctx.outputs[0]) * reduce_sum(g, axis=self.axis, keepdims=True),)
+        return (g - scaled(ctx, reduce_sum(g, axis=self.axis, keepdims=True), exp(ctx.outputs[0])),)
 
     @rounded_once
     def expand(self, x: Ranked) -> Tensor | None:

@@ -188,7 +188,7 @@ def _relative(x: Tensor, y: Tensor) -> Any:
     )
     near = a * math.log1p((math.where(is_near, a, b) - b) / b)
     # A quotient out of range, or with few digits, whose logarithm is in range.
-    tiny = cast_to(float(np.finfo(x.dtype.numpy).tiny), x.dtype)
+    tiny = cast_to(float(x.dtype.info.tiny), x.dtype)
     in_range = math.logical_and(math.is_finite(ratio), math.greater(ratio, tiny))
     is_lost = math.logical_and(math.is_finite(a + b), math.logical_not(in_range))
     is_lost = math.logical_and(is_lost, math.greater(a, zero))

@@ -66,6 +66,13 @@ def test_second_derivatives_at_the_ends_are_no_nan():
         np.testing.assert_allclose(second(x), (first(x + step) - first(x - step)) / (2 * step), rtol=1e-6)
 
 
+def test_all_derivatives_of_expint_are_infinite_at_infinity():
+    slope = lambda x: tf.grad(lambda z: tf.reduce_sum(s.expint(z)))(x)  # noqa: E731
+    second = lambda x: tf.grad(lambda z: tf.reduce_sum(slope(z)))(x)  # noqa: E731
+    for derivative in (slope, second, tf.grad(lambda x: tf.reduce_sum(second(x)))):
+        np.testing.assert_array_equal(derivative(tf.constant([INF], "float64")), [INF])
+
+
 def test_polygamma_leaves_the_range_with_its_result_alone():
     # mpmath's
     got = m.polygamma(
@@ -335,3 +342,12 @@ def test_derivatives_of_igamma_by_its_parameter_keep_their_digits_in_the_upper_t
                 )
     far = bind(IgammaByA(1), tf.constant([1.0, 1e5, 2.0], dtype), tf.constant([2000.0, 1e9, np.inf], dtype))
     np.testing.assert_array_equal(far, [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_derivatives_of_betainc_by_its_parameters_are_of_narrow_floats_too(dtype):
+    a, b, x = (tf.cast([number], dtype) for number in (0.75, 1.5, 0.25))
+    slopes = tf.grad(lambda *xs: tf.reduce_sum(m.betainc(*xs)), argnums=(0, 1))
+    wanted = slopes(*[tf.cast(z, "float64") for z in (a, b, x)])
+    for found, want in zip(slopes(a, b, x), wanted, strict=True):
+        np.testing.assert_array_equal(found, tf.cast(want, dtype))
