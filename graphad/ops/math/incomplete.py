@@ -25,6 +25,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
 from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma, polygamma_of
+from graphad.ops.math.native_loops import natively
 from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import minimum, where
@@ -74,11 +75,11 @@ def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
 
 
 Erfcinv = elementwise(
-    "erfcinv", of_scipy(_erfcinv_of), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(True, True),
+    "erfcinv", natively(of_scipy(_erfcinv_of), "erfcinv"), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(True, True),
     doc="The y with erfc(y) = x.",
 )  # fmt: skip
 Ndtri = elementwise(
-    "ndtri", of_scipy(lambda special: special.ndtri), vjp=_ndtri_vjp, kinds=FLOATING, keeps=(True, True),
+    "ndtri", natively(of_scipy(lambda special: special.ndtri), "ndtri"), vjp=_ndtri_vjp, kinds=FLOATING, keeps=(True, True),
     doc="The quantile of the standard normal distribution at probability x.",
 )  # fmt: skip
 erfcinv = unary_function(
@@ -395,7 +396,7 @@ def _nextafter(x: Array, y: Array) -> Any:
 
 
 Nextafter = elementwise(
-    "nextafter", _nextafter, vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
+    "nextafter", natively(_nextafter, "nextafter", is_light=True), vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
     doc="The next representable number after x in the direction of y.",
 )  # fmt: skip
 nextafter = binary_function(
