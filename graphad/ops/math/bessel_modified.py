@@ -154,9 +154,7 @@ def second(scaled: bool) -> Callable[[Array], Array]:
     def near(x: Array) -> Array:
         half = 0.5 * x
         square = half * half
-        y = (_LOG_PART - np.log(x)) * arrays.polynomial(NEAR[0], square) + arrays.polynomial(
-            HARMONIC, square
-        )
+        y = (_LOG_PART - np.log(x)) * arrays.polynomial(NEAR[0], square) + arrays.polynomial(HARMONIC, square)
         return y * np.exp(x) if scaled else y
 
     def far(x: Array) -> Array:

@@ -169,11 +169,6 @@ def _polygamma(n: int) -> Callable[[Array], Array]:
     return natively(formula, f"polygamma_{n}", is_positive) if n <= FEW else formula
 
 
-def polygamma_of(n: int, x: Array) -> Array:
-    """Digamma for n = 0, or its n-th derivative."""
-    return _DIGAMMA(x) if n == 0 else _polygamma(n)(x)
-
-
 def rest_factors(n: int) -> list[float]:
     """The asymptotic series of the n-th derivative of digamma, but for the sign and n! / (2 x), in powers of 1 / x^2."""
     factors = [b * math.prod(range(2 * k + 1, 2 * k + n)) for k, b in enumerate(BERNOULLI, 1)]
@@ -267,7 +262,7 @@ class Polygamma(Elementwise):
     n: OrderOfDigamma
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        return polygamma_of(self.n, x)
+        return _polygamma(self.n)(x) if self.n else _DIGAMMA(x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL_ZERO, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
@@ -281,7 +276,9 @@ def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 
 DIGAMMA = Polygamma(0)
-Lgamma = elementwise("lgamma", natively(_lgamma, "lgamma", is_positive), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|.")
+Lgamma = elementwise(
+    "lgamma", natively(_lgamma, "lgamma", is_positive), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|."
+)
 
 lgamma = unary_function(
     Lgamma,

@@ -24,8 +24,8 @@ from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
-from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma, polygamma_of
-from graphad.ops.math.native_loops import natively
+from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma
+from graphad.ops.math.native_loops import is_positive, natively
 from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import minimum, where
@@ -363,10 +363,9 @@ _POLYGAMMA = of_scipy(_polygamma_of, 2)
 
 def _polygamma_at(n: Array, x: Array) -> Any:
     """Of many numbers in float32 and one order, which is a small one, by a native loop."""
-    if type(x) is np.ndarray and x.dtype == np.float32 and x.size > 1 and not any(np.shape(n)):
-        order = float(n)
-        if order in range(FEW + 1):
-            return polygamma_of(int(order), x)
+    if np.ndim(n) == 0 and float(n) in range(FEW + 1):
+        name = f"polygamma_{int(n)}" if n else "digamma"
+        return natively(lambda x: _POLYGAMMA(n, x), name, is_positive)(x)
     return _POLYGAMMA(n, x)
 
 

@@ -134,10 +134,7 @@ def _middle(x: Array) -> Array:
     """From 7/2 to 10: Stirling's formula, with a polynomial in place of its series."""
     over = 1.0 / x
     return (
-        (x - 0.5) * (np.log(x) - 1.0)
-        - 0.5
-        + HALF_LOG_TWO_PI
-        + over * arrays.polynomial(MIDDLE, over * over)
+        (x - 0.5) * (np.log(x) - 1.0) - 0.5 + HALF_LOG_TWO_PI + over * arrays.polynomial(MIDDLE, over * over)
     )
 
 
