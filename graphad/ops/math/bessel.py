@@ -19,7 +19,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Cotangents, UnaryFunction, VjpContext
 from graphad.core.bind import bind
-from graphad.core.dtypes import float64
+from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
 from graphad.ops.array.create import stop_gradient
@@ -344,11 +344,17 @@ _SECTIONS = {
 }
 
 
-def _vjp_of(slope: Callable[[Any], Any]) -> Callable[..., Any]:
-    """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are."""
+def _vjp_of(slope: Callable[[Any], Any], is_function: bool = False) -> Callable[..., Any]:
+    """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are.
+
+    Args:
+      is_function: Whether it is one function, or its negative, which is rounded once in float32 too.
+    """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
+        if is_function and x.dtype is float32:
+            return (bind(MUL_ZERO, g, slope(x)),)
         return (bind(MUL_ZERO, g, cast(slope(cast(x, float64)), x.dtype)),)
 
     return vjp
@@ -377,15 +383,17 @@ def _row(
     here: Callable[[Any], Any] | None = None,
     by_x: bool = False,
     native: Any = None,
+    is_function: bool = False,
 ) -> UnaryFunction:
     """One function: its name, SciPy's name, its derivative from x and y, or `by_x` alone, what it computes, a sentence on its
-    digits, a formula of our own for the CPU, and where the `native` loop is good, True for everywhere."""
+    digits, a formula of our own for the CPU, where the `native` loop is good, True for everywhere, and what
+    `_vjp_of` says of `is_function`."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
     formula = by_library if here is None else _here_or(here, by_library)
     op_class = elementwise(
         name,
         formula if native is None else natively(formula, name, None if native is True else native),
-        vjp=_vjp_of(slope) if by_x else _vjp_by_value(slope),
+        vjp=_vjp_of(slope, is_function) if by_x else _vjp_by_value(slope),
         kinds=FLOATING,
         keeps=(True, not by_x),
         doc=doc + ".",
@@ -446,6 +454,7 @@ bessel_i0: UnaryFunction = _row(
     modified(0, scaled=False),
     native=True,
     by_x=True,
+    is_function=True,
 )
 bessel_i0e: UnaryFunction = _row(
     "bessel_i0e",
@@ -479,6 +488,7 @@ bessel_k0: UnaryFunction = _row(
     _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
     _OF_K0,
     by_x=True,
+    is_function=True,
     native=is_positive,
 )
 bessel_k0e: UnaryFunction = _row(
