@@ -21,6 +21,7 @@ _BOUNDED = 16384  # numbers; fewer are limited by one bound as quickly one by on
 _LIMITED = 4096  # the same for two bounds
 _LARGE = 2048  # elements; fewer are quicker one by one
 _SOME = 512  # the same where the other element is 0
+_FEW_CHANNELS = 16  # elements that share a bool
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
@@ -34,6 +35,9 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
         kept = _kept(condition, x, y)
         if kept is not None:
             return kept
+    if size >= _SOME and condition.dtype.kind == "b":
+        condition = _repeated_along(condition, x, y)
+        size = condition.size
     if size >= _LARGE and condition.dtype.kind == "b":
         same = _all_of_one(condition, x, y)
         same = _ones_and_zeros(condition, x, y) if same is None else same
@@ -48,6 +52,21 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
                 return found
     plain: np.ndarray = np.where(condition, x, y)
     return plain if plain.ndim else plain[()]
+
+
+def _repeated_along(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
+    """The condition, written out where it has one bool for several elements next to each other, as the channels of a pixel: NumPy
+    would begin a loop for each of these groups."""
+    like = x if isinstance(x, np.ndarray) and x.ndim else y
+    if not isinstance(like, np.ndarray) or like.ndim != condition.ndim or like.shape == condition.shape:
+        return condition
+    if (
+        condition.shape[-1] != 1
+        or like.shape[:-1] != condition.shape[:-1]
+        or not 1 < like.shape[-1] <= _FEW_CHANNELS
+    ):
+        return condition
+    return np.repeat(condition, like.shape[-1], -1)
 
 
 def _kept(condition: np.ndarray, x: Any, y: np.floating) -> np.ndarray | None:

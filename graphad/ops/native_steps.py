@@ -27,6 +27,17 @@ def _steps() -> Any:
     return importlib.import_module("graphad.compiler.cpu.eager")
 
 
+def pays(numbers: int) -> bool:
+    """Whether the runtime of compiled code is loaded, or enough numbers have come by with these."""
+    global _left
+    if _left > 0:
+        if _RUNTIME not in sys.modules:
+            _left -= numbers
+            return False
+        _left = 0
+    return True
+
+
 def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any, numbers: int) -> Any:
     """What the step of a form computes of NumPy arrays; None where the usual way must be taken.
 
@@ -36,14 +47,10 @@ def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any
       shape, dtype: Of the result.
       numbers: How many numbers the op reads or writes.
     """
-    global _left
     if numbers < _MANY or any(type(x) is not np.ndarray or not x.dtype.isnative for x in operands):
         return None
-    if _left > 0:
-        if _RUNTIME not in sys.modules:
-            _left -= numbers
-            return None
-        _left = 0
+    if not pays(numbers):
+        return None
     try:
         return _steps().evaluated(form, operands, shape, dtype)
     except (UnavailableError, ImportError):

@@ -350,6 +350,18 @@ def check_nd(
     return (*indices[:-1], *params[batch_dims + depth :])
 
 
+_MANY = 4096  # coordinates, from which one number for each place pays
+
+
+def _numbered(params: np.ndarray, key: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """An array in C order with one axis for those that have coordinates, and the places along it."""
+    depth, places = len(key), key[0]
+    for size, more in zip(params.shape[1:depth], key[1:], strict=True):
+        places = places * size
+        places += more
+    return params.reshape(-1, *params.shape[depth:]), places
+
+
 @define
 class GatherNd(Op):
     """y[b, j, k] = params[b, *indices[b, j, :], k], where b stands for `batch_dims` axes and j, k for any number. Indices lie
@@ -376,6 +388,9 @@ class GatherNd(Op):
         key = nd_index("gather_nd", indices, params.shape, self.batch_dims)
         if len(key) == 1 and type(params) is np.ndarray:
             return np.take(params, key[0], 0)  # type: ignore[no-any-return]  # the same elements, sooner
+        if type(params) is np.ndarray and not self.batch_dims and indices.size >= _MANY:
+            if params.flags.c_contiguous and params.size:
+                return np.take(*_numbered(params, key), 0)  # type: ignore[no-any-return]
         return params[key]  # type: ignore[no-any-return]
 
     @else_eval(READS_ANYWHERE)

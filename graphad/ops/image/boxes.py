@@ -23,8 +23,10 @@ from graphad.core.schema import Bound, Count, Number
 from graphad.core.shapes import format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import stack
+from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.support import static_int
 from graphad.ops.image.layout import HEIGHT, WIDTH, image_of, number, size_along
@@ -104,21 +106,19 @@ def cropped(
             part = at - below
             ends.append([(cast(below, int32), 1 - part), (cast(above, int32), part)])
     y: Any = 0
+    count, height, width, depth = (size_along(x, axis) for axis in range(-4, 0))
+    pixels = reshape(x, [count, height * width, depth])
+    batch = cast(which, int32)[:, None, None]
     for row, down in ends[0]:
+        first = (row * width)[:, :, None]
         for column, right in ends[1]:
-            places = [cast(which, int32)[:, None, None], row[:, :, None], column[:, None, :]]
-            found = gather_nd(x, _coordinates(places))
+            pixel = first + column[:, None, :]
+            found = gather_nd(pixels, stack([batch + zeros_like(pixel), pixel], -1))
             if down is not None:
                 found = found * (down[:, :, None, None] * right[:, None, :, None])
             y = y + found
     both = inside[0][:, :, None, None] & inside[1][:, None, :, None]
     return where(both, y, lift(outside, x.dtype))
-
-
-def _coordinates(places: Sequence[Tensor]) -> Tensor:
-    """Integers broadcast together and stacked as coordinates along a new last axis."""
-    zero = places[0] * 0 + places[1] * 0 + places[2] * 0
-    return stack([place + zero for place in places], -1)
 
 
 def shared_parts(first: Any, second: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import Cotangents, UnaryFunction, VjpContext
 from graphad.core.bind import bind
-from graphad.core.dtypes import float64
+from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
 from graphad.ops.array.create import stop_gradient
@@ -35,6 +35,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
 from graphad.ops.math.gamma import digamma
+from graphad.ops.math.native_loops import is_positive, natively
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.rounding import rint
 from graphad.ops.math.select import where
@@ -343,11 +344,17 @@ _SECTIONS = {
 }
 
 
-def _vjp_of(slope: Callable[[Any], Any]) -> Callable[..., Any]:
-    """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are."""
+def _vjp_of(slope: Callable[[Any], Any], is_function: bool = False) -> Callable[..., Any]:
+    """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are.
+
+    Args:
+      is_function: Whether it is one function, or its negative, which is rounded once in float32 too.
+    """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
+        if is_function and x.dtype is float32:
+            return (bind(MUL_ZERO, g, slope(x)),)
         return (bind(MUL_ZERO, g, cast(slope(cast(x, float64)), x.dtype)),)
 
     return vjp
@@ -375,14 +382,18 @@ def _row(
     digits: str = "",
     here: Callable[[Any], Any] | None = None,
     by_x: bool = False,
+    native: Any = None,
+    is_function: bool = False,
 ) -> UnaryFunction:
     """One function: its name, SciPy's name, its derivative from x and y, or `by_x` alone, what it computes, a sentence on its
-    digits, and a formula of our own for the CPU."""
+    digits, a formula of our own for the CPU, where the `native` loop is good, True for everywhere, and what
+    `_vjp_of` says of `is_function`."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
+    formula = by_library if here is None else _here_or(here, by_library)
     op_class = elementwise(
         name,
-        by_library if here is None else _here_or(here, by_library),
-        vjp=_vjp_of(slope) if by_x else _vjp_by_value(slope),
+        formula if native is None else natively(formula, name, None if native is True else native),
+        vjp=_vjp_of(slope, is_function) if by_x else _vjp_by_value(slope),
         kinds=FLOATING,
         keeps=(True, not by_x),
         doc=doc + ".",
@@ -441,7 +452,9 @@ bessel_i0: UnaryFunction = _row(
     _ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
     _OF_I,
     modified(0, scaled=False),
+    native=True,
     by_x=True,
+    is_function=True,
 )
 bessel_i0e: UnaryFunction = _row(
     "bessel_i0e",
@@ -450,6 +463,7 @@ bessel_i0e: UnaryFunction = _row(
     "exp(-|x|) times the modified Bessel function I0",
     digits=_OF_SCALED_I,
     here=modified(0, scaled=True),
+    native=True,
 )
 bessel_i1: UnaryFunction = _row(
     "bessel_i1", "i1", _i1_slope,
@@ -457,12 +471,14 @@ bessel_i1: UnaryFunction = _row(
     _ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
     _OF_I,
     modified(1, scaled=False),
+    native=True,
 )  # fmt: skip
 bessel_i1e: UnaryFunction = _row(
     "bessel_i1e", "i1e", _scaled(1, -1.0, lambda x, y: bessel_i0e(x) - _sign(x) * y - _over(y, x, 1.0, True)),
     "exp(-|x|) times the modified Bessel function I1",
     digits=_OF_SCALED_I,
     here=modified(1, scaled=True),
+    native=True,
 )  # fmt: skip
 bessel_k0: UnaryFunction = _row(
     "bessel_k0",
@@ -472,6 +488,8 @@ bessel_k0: UnaryFunction = _row(
     _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
     _OF_K0,
     by_x=True,
+    is_function=True,
+    native=is_positive,
 )
 bessel_k0e: UnaryFunction = _row(
     "bessel_k0e",
@@ -480,11 +498,13 @@ bessel_k0e: UnaryFunction = _row(
     "exp(x) times the modified Bessel function K0",
     _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True)),
     _OF_SCALED,
+    native=is_positive,
 )
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
     _but("k1", _is_least, _infinities, in_float32=False),
+    native=is_positive,
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
     "bessel_k1e",
@@ -493,6 +513,7 @@ bessel_k1e: UnaryFunction = _row(
     "exp(x) times the modified Bessel function K1",
     _but("k1e", _is_least, _infinities, in_float32=False),
     _OF_SCALED,
+    native=is_positive,
 )
 bessel_j0: UnaryFunction = _row(
     "bessel_j0",
@@ -547,6 +568,7 @@ dawsn: UnaryFunction = _row(
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
     _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn, in_float32=False),
     _OF_DAWSN,
+    native=True,
 )  # fmt: skip
 expint: UnaryFunction = _row(
     "expint",
@@ -555,16 +577,19 @@ expint: UnaryFunction = _row(
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
     _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
     by_x=True,
+    native=lambda x: (x > 0) & (x < 88),
 )
 fresnel_cos: UnaryFunction = _row(
     "fresnel_cos", "", lambda x: cos(_quarters(x)),
     "The integral of cos(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 1),
     by_x=True,
+    native=True,
 )  # fmt: skip
 fresnel_sin: UnaryFunction = _row(
     "fresnel_sin", "", lambda x: sin(_quarters(x)),
     "The integral of sin(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 0),
     by_x=True,
+    native=True,
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from graphad.ops.math import series
 Array = Any
 
 # By order: I0(x) and I1(x) / (x / 2) in powers of (x / 2)^2.
-_NEAR = (
+NEAR = (
     (
         1.0, 1.0, 0.25000000000000006, 0.027777777777777395, 0.0017361111111122037, 6.944444444258913e-05,
         1.9290123476996684e-06, 3.936759741811355e-08, 6.151194669999251e-10, 7.593807605057801e-12, 7.599826323274557e-14,
@@ -34,7 +34,7 @@ _NEAR = (
     ),
 )  # fmt: skip
 # exp(-x) I(x) from 4 to 8 in powers of x - 6.
-_MIDDLE = (
+MIDDLE = (
     (
         0.16665743263981658, -0.014605973331310692, 0.0019350183889352592, -0.00028784985822927076, 4.5529884383424116e-05,
         -7.491363274664436e-06, 1.2610939953880555e-06, -2.13464902181304e-07, 3.5704194106991957e-08,
@@ -54,7 +54,7 @@ _MIDDLE = (
     ),
 )  # fmt: skip
 # The same from 8 to 16 in powers of x - 12.
-_UPPER = (
+UPPER = (
     (
         0.11642622121344044, -0.0049619219232594665, 0.0003175761195019143, -2.261378394891227e-05, 1.6933048774756854e-06,
         -1.3064024430068865e-07, 1.0286365322640512e-08, -8.224267356937124e-10, 6.658312787573045e-11,
@@ -73,7 +73,7 @@ _UPPER = (
     ),
 )  # fmt: skip
 # sqrt(x) exp(-x) I(x) from 16 on in powers of 1 / x - 1 / 32.
-_FAR = (
+FAR = (
     (
         0.40052897918718267, 0.05171249281224818, 0.031083533790742083, 0.03586438621140711, 0.06319051473414157,
         0.15333707957348058, 0.48378881367957804, 1.9153032231237688, 9.31745049442685, 54.60402355116267, 351.4563449951851,
@@ -94,7 +94,7 @@ def modified(order: int, scaled: bool) -> Callable[[Array], Array]:
 
     def near(size: Array) -> Array:
         half = 0.5 * size
-        y = arrays.polynomial(_NEAR[order], half * half)
+        y = arrays.polynomial(NEAR[order], half * half)
         y = half * y if order else y
         return y * np.exp(-size) if scaled else y
 
@@ -108,13 +108,13 @@ def modified(order: int, scaled: bool) -> Callable[[Array], Array]:
         return y * root * np.where(is_large, root, 1.0)
 
     def middle(size: Array) -> Array:
-        return of_scaled(arrays.polynomial(_MIDDLE[order], size - 6.0), size)
+        return of_scaled(arrays.polynomial(MIDDLE[order], size - 6.0), size)
 
     def upper(size: Array) -> Array:
-        return of_scaled(arrays.polynomial(_UPPER[order], size - 12.0), size)
+        return of_scaled(arrays.polynomial(UPPER[order], size - 12.0), size)
 
     def far(size: Array) -> Array:
-        return of_scaled(arrays.polynomial(_FAR[order], 1.0 / size - 1 / 32) / np.sqrt(size), size)
+        return of_scaled(arrays.polynomial(FAR[order], 1.0 / size - 1 / 32) / np.sqrt(size), size)
 
     def formula(x: Array) -> Array:
         size = np.abs(x)
@@ -136,7 +136,7 @@ def modified(order: int, scaled: bool) -> Callable[[Array], Array]:
 
 
 # exp(x) K0(x) from 1 to 2 in powers of x - 1.5.
-_SECOND = (
+SECOND = (
     0.9582100532948965, -0.2849558202576565, 0.12943280425986003, -0.06622242802813785, 0.03595355673902997,
     -0.02024570743852747, 0.01168975743403036, -0.006874895482308255, 0.004100761313286651, -0.0024736471781226467,
     0.0015058443337328095, -0.0009236858239009966, 0.0005703157790948895, -0.00035402621813946495,
@@ -145,7 +145,7 @@ _SECOND = (
 )  # fmt: skip
 # K0(x) is -(log(x / 2) + gamma) I0(x) and the sum of (1 + 1 / 2 + ... + 1 / k) / k!^2 (x / 2)^(2 k).
 _LOG_PART = 0.11593151565841245  # log(2) - gamma
-_HARMONIC = tuple(sum(1.0 / j for j in range(1, k + 1)) / math.factorial(k) ** 2 for k in range(12))
+HARMONIC = tuple(sum(1.0 / j for j in range(1, k + 1)) / math.factorial(k) ** 2 for k in range(12))
 
 
 def second(scaled: bool) -> Callable[[Array], Array]:
@@ -154,13 +154,11 @@ def second(scaled: bool) -> Callable[[Array], Array]:
     def near(x: Array) -> Array:
         half = 0.5 * x
         square = half * half
-        y = (_LOG_PART - np.log(x)) * arrays.polynomial(_NEAR[0], square) + arrays.polynomial(
-            _HARMONIC, square
-        )
+        y = (_LOG_PART - np.log(x)) * arrays.polynomial(NEAR[0], square) + arrays.polynomial(HARMONIC, square)
         return y * np.exp(x) if scaled else y
 
     def far(x: Array) -> Array:
-        y = arrays.polynomial(_SECOND, x - 1.5)
+        y = arrays.polynomial(SECOND, x - 1.5)
         return y if scaled else y * np.exp(-x)
 
     def formula(x: Array) -> Array:

@@ -16,6 +16,7 @@ from graphad.ops.elementwise import binary_function, elementwise, in_float32, un
 from graphad.ops.math.arithmetic import DIV_ZERO, DIVIDE_NO_NAN, MUL, scaled
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import over
+from graphad.ops.math.native_loops import natively
 from graphad.ops.rules import FLOATING, INEXACT, scalar_like, unbroadcast
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ Cbrt = elementwise(
 )
 Hypot = elementwise(
     "hypot",
-    _hypot,
+    natively(_hypot, "hypotenuse", is_light=True),
     vjp=_hypot_vjp,
     kinds=FLOATING,
     scalar="hypot",
@@ -108,7 +109,7 @@ Hypot = elementwise(
 )
 Copysign = elementwise(
     "copysign",
-    _copysign,
+    natively(_copysign, "copysign", is_light=True),
     vjp=_copysign_vjp,
     kinds=FLOATING,
     doc="|x| with the sign of y, also if that is a zero or NaN.",

@@ -25,7 +25,7 @@ from graphad.ops.elementwise import Elementwise, elementwise, unary_function
 from graphad.ops.math import digamma_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO
 from graphad.ops.math.compiled_loops import by_loop
-from graphad.ops.math.native_loops import natively
+from graphad.ops.math.native_loops import is_positive, natively
 from graphad.ops.rules import FLOATING
 
 # Bernoulli numbers B2, B4, ...
@@ -139,7 +139,7 @@ def _digamma(x: np.ndarray) -> np.ndarray:
     return found
 
 
-_DIGAMMA = natively(by_loop(_digamma, "psi", lambda x: x > 0), "digamma", 0.0)
+_DIGAMMA = natively(by_loop(_digamma, "psi", is_positive), "digamma", is_positive)
 FEW = 4  # derivatives whose powers neither overflow nor underflow within the bounds
 _BOUNDS = 1e-30, 1e30
 STEPS = 12
@@ -166,12 +166,7 @@ def _polygamma(n: int) -> Callable[[Array], Array]:
     def formula(x: Array) -> Array:
         return series.of_array(lambda x: derivative_of_digamma(n, x), x)
 
-    return natively(formula, f"polygamma_{n}", 0.0) if n <= FEW else formula
-
-
-def polygamma_of(n: int, x: Array) -> Array:
-    """Digamma for n = 0, or its n-th derivative."""
-    return _DIGAMMA(x) if n == 0 else _polygamma(n)(x)
+    return natively(formula, f"polygamma_{n}", is_positive) if n <= FEW else formula
 
 
 def rest_factors(n: int) -> list[float]:
@@ -267,7 +262,7 @@ class Polygamma(Elementwise):
     n: OrderOfDigamma
 
     def eval(self, x: Array) -> Array:  # type: ignore[override]
-        return polygamma_of(self.n, x)
+        return _polygamma(self.n)(x) if self.n else _DIGAMMA(x)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(MUL_ZERO, g, bind(Polygamma(self.n + 1), ctx.inputs[0])),)
@@ -282,7 +277,7 @@ def _lgamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 DIGAMMA = Polygamma(0)
 Lgamma = elementwise(
-    "lgamma", natively(_lgamma, "lgamma", 0.0), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|."
+    "lgamma", natively(_lgamma, "lgamma", is_positive), vjp=_lgamma_vjp, kinds=FLOATING, doc="log |gamma(x)|."
 )
 
 lgamma = unary_function(

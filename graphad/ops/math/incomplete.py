@@ -24,8 +24,9 @@ from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
-from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma, polygamma_of
+from graphad.ops.math.gamma import FEW, Polygamma, derivative_of_digamma, lgamma
 from graphad.ops.math.gamma_tails import derivative_in_tail, is_upper_tail
+from graphad.ops.math.native_loops import is_positive, natively
 from graphad.ops.math.parameter_slopes import Zeta, derivative, slopes_of_betainc
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import minimum, where
@@ -75,11 +76,11 @@ def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
 
 
 Erfcinv = elementwise(
-    "erfcinv", of_scipy(_erfcinv_of), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(True, True),
+    "erfcinv", natively(of_scipy(_erfcinv_of), "erfcinv"), vjp=_erfcinv_vjp, kinds=FLOATING, keeps=(True, True),
     doc="The y with erfc(y) = x.",
 )  # fmt: skip
 Ndtri = elementwise(
-    "ndtri", of_scipy(lambda special: special.ndtri), vjp=_ndtri_vjp, kinds=FLOATING, keeps=(True, True),
+    "ndtri", natively(of_scipy(lambda special: special.ndtri), "ndtri"), vjp=_ndtri_vjp, kinds=FLOATING, keeps=(True, True),
     doc="The quantile of the standard normal distribution at probability x.",
 )  # fmt: skip
 erfcinv = unary_function(
@@ -372,10 +373,9 @@ _POLYGAMMA = of_scipy(_polygamma_of, 2)
 
 def _polygamma_at(n: Array, x: Array) -> Any:
     """Of many numbers in float32 and one order, which is a small one, by a native loop."""
-    if type(x) is np.ndarray and x.dtype == np.float32 and x.size > 1 and not any(np.shape(n)):
-        order = float(n)
-        if order in range(FEW + 1):
-            return polygamma_of(int(order), x)
+    if np.ndim(n) == 0 and float(n) in range(FEW + 1):
+        name = f"polygamma_{int(n)}" if n else "digamma"
+        return natively(lambda x: _POLYGAMMA(n, x), name, is_positive)(x)
     return _POLYGAMMA(n, x)
 
 
@@ -405,7 +405,7 @@ def _nextafter(x: Array, y: Array) -> Any:
 
 
 Nextafter = elementwise(
-    "nextafter", _nextafter, vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
+    "nextafter", natively(_nextafter, "nextafter", is_light=True), vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
     doc="The next representable number after x in the direction of y.",
 )  # fmt: skip
 nextafter = binary_function(

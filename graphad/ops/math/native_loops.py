@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.errors import UnavailableError
+from graphad.ops import native_steps
 
 Array = Any
 MANY = 4096  # elements from which a native loop pays for its call
@@ -30,40 +31,55 @@ def by_native_loop(name: str, *xs: Array) -> Array | None:
         return None
 
 
-def many(name: str, *xs: Array) -> Array | None:
-    """A function of `recipes.EAGER` of arrays in float32, if there are many numbers; None without such a loop."""
+def many(name: str, *xs: Array, is_light: bool = False) -> Array | None:
+    """A function of `recipes.EAGER` of arrays in float32, if there are many numbers; None without such a loop.
+
+    Args:
+      is_light: Whether NumPy's function takes some nanoseconds for a number, so that loading the loops pays for millions alone.
+    """
     size = 0
     for x in xs:
-        if type(x) is not np.ndarray or x.dtype != np.float32 or not x.dtype.isnative:
+        if type(x) is np.ndarray:
+            size = max(size, x.size)
+            if x.dtype.char != "f" or not x.dtype.isnative:
+                return None
+        elif type(x) is not np.float32:
             return None
-        size = max(size, x.size)
-    return by_native_loop(name, *xs) if size >= MANY else None
+    if size < MANY or (is_light and not native_steps.pays(size)):
+        return None
+    return by_native_loop(name, *xs)
 
 
 def natively(
-    formula: Callable[..., Array], name: str, above: float | None = None, at_most: float | None = None
-) -> Callable[..., Array]:
+    formula: Callable[..., Any],
+    name: str,
+    where: Callable[..., Array] | None = None,
+    is_light: bool = False,
+) -> Callable[..., Any]:
     """A formula, whose many numbers in float32 are computed by the loop of `recipes.EAGER` of this name.
 
-    That is good for numbers `above` a bound and `at_most` another one, if there are bounds, of which NaN is outside; the formula
-    computes the others.
+    Args:
+      where: Gives for which arguments the loop is good, if not for all; the formula computes the others.
+      is_light: As in `many`.
     """
 
     def function(*xs: Array) -> Array:
-        found = many(name, *xs)
+        found = many(name, *xs, is_light=is_light)
         if found is None:
             return formula(*xs)
-        for bound, holds, extreme in ((above, np.greater, np.minimum), (at_most, np.less_equal, np.maximum)):
-            if bound is None:
-                continue
-            if all(holds(extreme.reduce(x, None), bound) for x in xs):
-                continue
-            inside = functools.reduce(np.logical_and, [holds(x, bound) for x in xs])
-            others = np.flatnonzero(~np.broadcast_to(inside, found.shape))
-            rest = [np.broadcast_to(x, found.shape).reshape(-1)[others] for x in xs]
-            found.reshape(-1)[others] = formula(*rest)
+        if where is not None:
+            good = where(*xs)
+            if not good.all():
+                others = np.flatnonzero(~np.broadcast_to(good, found.shape))
+                rest = [np.broadcast_to(x, found.shape).reshape(-1)[others] for x in xs]
+                found.reshape(-1)[others] = formula(*rest)
         return found
 
-    if formula.__module__ and formula.__module__.startswith("graphad."):
+    vars(function).update(getattr(formula, "__dict__", {}))
+    if (formula.__module__ or "").startswith("graphad."):
         function.__module__ = formula.__module__
     return function
+
+
+def is_positive(x: Array) -> Array:
+    return x > 0

@@ -26,6 +26,7 @@ from graphad.ops.math.beta_density import BETA_DENSITY
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log, log1p
 from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma
+from graphad.ops.math.native_loops import natively
 from graphad.ops.rules import FLOATING, scalar_like, unbroadcast
 
 _HIGHEST = 12
@@ -384,7 +385,11 @@ def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     )
 
 
+def _is_usual(x: Array, q: Array) -> Array:
+    return (x > 1) & (x <= 100) & (q > 0) & (q < 1e30)
+
+
 Zeta = elementwise(
-    "zeta", of_scipy(lambda special: special.zeta, 2), vjp=_zeta_vjp, kinds=FLOATING,
+    "zeta", natively(of_scipy(lambda special: special.zeta, 2), "zeta", _is_usual), vjp=_zeta_vjp, kinds=FLOATING,
     doc="The sum of (y + k)^-x over k = 0, 1, ...",
 )  # fmt: skip

@@ -44,7 +44,7 @@ MIDDLE = (
 )  # fmt: skip
 HALF_LOG_TWO_PI = 0.9189385332046728
 # The zero of Ei, in two parts.
-_EI_ZERO, _EI_REST = 0.3725074107813666, 1.3140183414386028e-17
+EI_ZERO, EI_REST = 0.3725074107813666, 1.3140183414386028e-17
 # B(2 n) / (2 n + 1)! for n from 1 on.
 _DEBYE = tuple(
     b / math.factorial(2 * n + 1)
@@ -304,14 +304,14 @@ def spence(x: Array) -> Array:
 
 def _expint_near_zero(x: Array) -> Array:
     """Ei(x) for x from 1/4 to 1/2: log(x / z) plus the sum of (x^k - z^k) / (k k!) for its zero z, with x - z factored out."""
-    away = (x - _EI_ZERO) - _EI_REST
-    quotient, power, total, factorial = np.ones_like(x), _EI_ZERO, np.zeros_like(x), 1.0
+    away = (x - EI_ZERO) - EI_REST
+    quotient, power, total, factorial = np.ones_like(x), EI_ZERO, np.zeros_like(x), 1.0
     for k in range(1, 16):
         factorial *= k
         total += quotient / (k * factorial)
         quotient = quotient * x + power
-        power *= _EI_ZERO
-    return np.log1p(away / _EI_ZERO) + away * total
+        power *= EI_ZERO
+    return np.log1p(away / EI_ZERO) + away * total
 
 
 _FACTORIALS = tuple(float(math.factorial(k)) for k in range(41))

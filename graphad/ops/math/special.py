@@ -375,12 +375,15 @@ Erf = elementwise(
 )
 Erfc = elementwise(
     "erfc",
-    by_loop(
-        _erfc,
-        "erfc",
-        lambda x: (x < 0.0) | (x.dtype.itemsize < 8),
-        on_device="erfc",
-        in_native_loops=True,
+    natively(
+        by_loop(
+            _erfc,
+            "erfc",
+            lambda x: (x < 0.0) | (x.dtype.itemsize < 8),
+            on_device="erfc",
+            in_native_loops=True,
+        ),
+        "erfc_of_float32",
     ),
     vjp=_erfc_vjp,
     kinds=FLOATING,

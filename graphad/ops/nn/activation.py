@@ -26,6 +26,7 @@ from graphad.ops.directly import directly
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, where
 from graphad.ops.math.arithmetic import MUL_ZERO
+from graphad.ops.math.native_loops import many
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
@@ -290,7 +291,14 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     if approximate:
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits far below 0
         return x * sigmoid((x + x * x * x * 0.044715) * math.sqrt(8.0 / math.pi))
-    return x * 0.5 * erfc(x * -math.sqrt(0.5))
+    found = directly(_gelu, x)
+    return x * 0.5 * erfc(x * -math.sqrt(0.5)) if found is None else found
+
+
+def _gelu(x: Array) -> Array | None:
+    """Many numbers in one pass, with the bits of the steps."""
+    found: Array | None = many("gelu", x)
+    return found
 
 
 @blaming

@@ -21,6 +21,7 @@ from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.directly import directly, has_no_nan
 from graphad.ops.math import digits, incomplete, truncated
+from graphad.ops.math.native_loops import natively
 from graphad.ops.numpy.promotion import NUMBERS, by_value, cast_to, operands, promoted
 
 _Unary = Callable[..., Tensor]
@@ -384,8 +385,12 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     return cast_to(math.where(is_odd, math.floor(ratio), whole), dtype)
 
 
+_QUOTIENT = natively(np.floor_divide, "floor_divide", is_light=True)
+_STEP = natively(np.heaviside, "heaviside", is_light=True)
+
+
 def _whole_quotient(x: Any, y: Any) -> Any:
-    return _at_infinities(np.floor_divide(x, y), x, y)
+    return _at_infinities(_QUOTIENT(x, y), x, y)
 
 
 def quotient_and_rest(x: Any, y: Any) -> tuple[Any, Any]:
@@ -524,7 +529,7 @@ def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _heaviside(x: Tensor, y: Tensor) -> Tensor:
-    found = directly(np.heaviside, x, y)
+    found = directly(_STEP, x, y)
     if found is not None:
         return found
     zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)

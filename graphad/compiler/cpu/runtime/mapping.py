@@ -1,4 +1,5 @@
-"""Functions of one number for NumPy arrays, by native loops: those of `vectormath` in float64, rounded once to the dtype."""
+"""Functions of one number for NumPy arrays, by native loops: those of `vectormath` in float64, rounded once to the dtype;
+and steps of float32 alone."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
-from graphad.compiler.cpu.vectormath.recipes import function_ir, symbol
+from graphad.compiler.cpu.vectormath.recipes import EAGER, function_ir, symbol
 from graphad.core.errors import InternalError
 
 TARGET, COUNT, SOURCES = range(3)  # words of a block
@@ -16,8 +17,8 @@ _KINDS = {"f": "float", "d": "double"}
 _NAME = "graphad_map"
 
 
-def text(function: str, name: str, kind: str, operands: int) -> str:
-    """The step `i32 f(ret, exc, block)`; `function` is the module of the function that is called `name`."""
+def text(function: str, name: str, kind: str, inner: str, operands: int) -> str:
+    """The step `i32 f(ret, exc, block)`; `function` is the module of the function called `name`, of numbers of type `inner`."""
     f = Function(f"i32 @{_NAME}(ptr %ret, ptr %exc, i64 %block)")
     f.do("%w = inttoptr i64 %block to ptr")
     target = f.pointer("%w", TARGET)
@@ -26,9 +27,9 @@ def text(function: str, name: str, kind: str, operands: int) -> str:
         given = []
         for source in sources:
             x = f.emit(f"load {kind}, ptr {f.at(source, i, kind)}")
-            given.append(x if kind == "double" else f.emit(f"fpext {kind} {x} to double"))
-        y = f.emit(f"call double @{name}({', '.join(f'double {x}' for x in given)})")
-        y = y if kind == "double" else f.emit(f"fptrunc double {y} to {kind}")
+            given.append(x if kind == inner else f.emit(f"fpext {kind} {x} to {inner}"))
+        y = f.emit(f"call {inner} @{name}({', '.join(f'{inner} {x}' for x in given)})")
+        y = y if kind == inner else f.emit(f"fptrunc {inner} {y} to {kind}")
         f.do(f"store {kind} {y}, ptr {f.at(target, i, kind)}")
     f.ret(0)
     # Inlined wherever it is called, so that nothing of it is left beside the loop.
@@ -37,7 +38,9 @@ def text(function: str, name: str, kind: str, operands: int) -> str:
 
 @functools.cache
 def _step(name: str, letter: str, operands: int) -> int:
-    given = function_ir(name, "float64"), symbol(name, "float64"), _KINDS[letter], operands
+    wide = EAGER[name][1] if name in EAGER else "float64"
+    inner = "float" if wide == "float32" else "double"
+    given = function_ir(name, wide), symbol(name, wide), _KINDS[letter], inner, operands
     return native.printed(text, *given, symbols=(_NAME,))[_NAME]
 
 

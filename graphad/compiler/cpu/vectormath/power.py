@@ -58,7 +58,7 @@ def _long_log(x: Value) -> tuple[Value, Value]:
     return high, (total - high) + total_rest
 
 
-def _magnitude_f64(size: Value, y: Value) -> Value:
+def magnitude_f64(size: Value, y: Value) -> Value:
     """size**y for positive finite size and finite y."""
     high, low = _long_log(size)
     product = y * high
@@ -133,7 +133,7 @@ def hypot(form: Format, x: Value, y: Value) -> Value:
 def pow(form: Format, x: Value, y: Value) -> Value:
     """C99's special values: pow(x, 0) and pow(1, y) are 1 even for NaN; a negative base needs an integer exponent."""
     size = abs(x)
-    ordinary = (_magnitude_f64 if form.key == "f64" else _magnitude_f32)(size, y)
+    ordinary = (magnitude_f64 if form.key == "f64" else _magnitude_f32)(size, y)
     growing = y > 0.0
     endless = abs(y).equals(INFINITY)
     # where log(size) or y is infinite the result is 0 or infinity, and infinity when y pulls away from 1

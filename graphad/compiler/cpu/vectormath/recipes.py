@@ -6,16 +6,42 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-from graphad.compiler.cpu.vectormath import ARITY, MODULES, special
+from graphad.compiler.cpu.vectormath import ARITY, MODULES, exact, power, remainders, special
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
 
-# Functions of eager arrays in float32 alone, with the number of operands; computed in float64.
-EAGER: dict[str, tuple[int, Callable[..., Value]]] = {
-    "erfinv": (1, special.erfinv),
-    "lgamma": (1, special.lgamma),
-    "digamma": (1, special.digamma),
-    **{f"polygamma_{n}": (1, special.derivative_of_digamma(n)) for n in range(1, special.ORDERS + 1)},
-    "logaddexp": (2, special.logaddexp),
+# Functions of eager arrays in float32 alone: the number of operands, the dtype that they are widened to, if it is another one,
+# and the recipe.
+EAGER: dict[str, tuple[int, str, Callable[..., Value]]] = {
+    "erfinv": (1, "float64", special.erfinv),
+    "lgamma": (1, "float64", special.lgamma),
+    "digamma": (1, "float64", special.digamma),
+    **{
+        f"polygamma_{n}": (1, "float64", special.derivative_of_digamma(n))
+        for n in range(1, special.ORDERS + 1)
+    },
+    "logaddexp": (2, "float64", special.logaddexp),
+    "erfc_of_float32": (1, "float64", special.erfc),
+    "erfcinv": (1, "float64", special.erfcinv),
+    "ndtri": (1, "float64", special.ndtri),
+    **{
+        f"bessel_{letter}{order}{'e' if scaled else ''}": (1, "float64", function(order, scaled))
+        for letter, function in (("i", special.modified), ("k", special.second))
+        for order in (0, 1)
+        for scaled in (False, True)
+    },
+    "dawsn": (1, "float64", special.dawsn),
+    "expint": (1, "float64", special.expint),
+    "fresnel_sin": (1, "float64", special.fresnel(True)),
+    "fresnel_cos": (1, "float64", special.fresnel(False)),
+    "zeta": (2, "float64", special.zeta),
+    "hypotenuse": (2, "float32", power.hypot),
+    "nextafter": (2, "float32", exact.nextafter),
+    "copysign": (2, "float32", exact.copy_sign),
+    "heaviside": (2, "float32", exact.heaviside),
+    "floor_divide": (2, "float32", exact.floor_divide),
+    "truncated": (2, "float32", remainders.fmod),
+    "floored": (2, "float32", remainders.mod),
+    "gelu": (1, "float32", exact.gelu),
 }
 
 
@@ -35,7 +61,7 @@ def function_ir(name: str, dtype_name: str) -> str:
     Raises: KeyError: the function or dtype is not in `SUPPORTED`.
     """
     if name in EAGER:
-        arity, recipe = EAGER[name]
+        arity, _, recipe = EAGER[name]
     else:
         formulas = import_module(f"graphad.compiler.cpu.vectormath.{MODULES[name]}")
         arity, recipe = ARITY[name], getattr(formulas, name)

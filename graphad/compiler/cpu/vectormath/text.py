@@ -228,6 +228,11 @@ def trunc(x: Value) -> Value:
     return x.block.call("trunc", x.kind, [x])
 
 
+def floor(x: Value) -> Value:
+    """The largest integer not above it."""
+    return x.block.call("floor", x.kind, [x])
+
+
 def horner(x: Value, coefficients: Sequence[float]) -> Value:
     """The polynomial with these coefficients, low order first: fewest instructions, smallest error."""
     total = x.lift(coefficients[-1])

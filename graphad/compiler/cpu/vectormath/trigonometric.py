@@ -31,7 +31,7 @@ HALF_PI = {
 TAN_EIGHTH_PI = 0.41421356237309503
 
 
-def _reduce(form: Format, x: Value) -> tuple[Value, Value, Value]:
+def reduce(form: Format, x: Value) -> tuple[Value, Value, Value]:
     """(r, rest, quadrant): x = k pi/2 + r + rest, and k modulo 4 in the low two bits of an integer as wide as x."""
     wide = x if form.key == "f64" else x.widen()
     shifted = fma(wide, TWO_OVER_PI, F64.rounder)
@@ -73,23 +73,23 @@ def _either(odd: Value, yes: tuple[Value, Value], no: tuple[Value, Value]) -> tu
 
 
 def sin(form: Format, x: Value) -> Value:
-    return large_angles.everywhere("sin", form, x, _reduce, _finish_sin)
+    return large_angles.everywhere("sin", form, x, reduce, finish_sin)
 
 
 def cos(form: Format, x: Value) -> Value:
-    return large_angles.everywhere("cos", form, x, _reduce, _finish_cos)
+    return large_angles.everywhere("cos", form, x, reduce, finish_cos)
 
 
 def tan(form: Format, x: Value) -> Value:
-    return large_angles.everywhere("tan", form, x, _reduce, _finish_tan)
+    return large_angles.everywhere("tan", form, x, reduce, _finish_tan)
 
 
-def _finish_sin(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
+def finish_sin(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
     large, small = _either((quadrant & 1).differs(0), _cosine(form, r, rest), _sine(form, r, rest))
     return select(x.equals(0.0), x, _turn(form, large + small, quadrant))
 
 
-def _finish_cos(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
+def finish_cos(form: Format, x: Value, r: Value, rest: Value, quadrant: Value) -> Value:
     large, small = _either((quadrant & 1).differs(0), _sine(form, r, rest), _cosine(form, r, rest))
     return _turn(form, large + small, quadrant + (quadrant & 1))
 
