@@ -15,6 +15,7 @@ from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import Options, optimise
 from graphad.compiler.units import CALL, LOOP, NATIVE, REPEAT, Partition, Unit, loop_of, why_in_python
 from graphad.core.shapes import format_dims, is_definite
+from graphad.graph.walk import last_steps
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import same_size
 
@@ -146,11 +147,7 @@ def _choose_ways(found: Repeat) -> None:
     makers = _makers(part)
     roots = [part.site(value).root for value in found.op.results.carries(part.outputs)]
     end = len(part.units)
-    last_read = dict.fromkeys(range(n), -1)
-    for position, unit in enumerate(part.units):
-        for site in unit.reads:
-            if site.root < n:
-                last_read[site.root] = position
+    last_read = last_steps([site.root for site in unit.reads] for unit in part.units)
     for k, root in enumerate(roots):
         if root < n and root != k:
             last_read[root] = end  # another carry becomes the old value at the end of the round
@@ -159,9 +156,8 @@ def _choose_ways(found: Repeat) -> None:
             found.ways[k] = SAME
         elif root in makers and root not in found.stacked and roots.count(root) == 1:
             position = makers[root]
-            if last_read[k] < position or (
-                last_read[k] == position and _in_place(part.units[position], k, root)
-            ):
+            read = last_read.get(k, -1)
+            if read < position or (read == position and _in_place(part.units[position], k, root)):
                 found.ways[k] = DIRECT
 
 

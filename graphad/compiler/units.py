@@ -17,6 +17,7 @@ from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
+from graphad.graph.walk import last_steps
 from graphad.kernels import forms
 from graphad.kernels.collapse import Loop
 from graphad.kernels.record import Struct
@@ -130,13 +131,9 @@ class Partition(Struct):
 
     def last_uses(self) -> dict[int, int]:
         """For each root that a unit makes, the position of the last unit that needs it, for outputs that behind the last unit."""
-        last: dict[int, int] = {}
-        for at, unit in enumerate(self.units):
-            for value in unit.writes:
-                last[value] = at
-            for site in unit.reads:
-                if site.root in last:
-                    last[site.root] = at
+        made = {value for unit in self.units for value in unit.writes}
+        steps = last_steps((*unit.writes, *[site.root for site in unit.reads]) for unit in self.units)
+        last = {root: at for root, at in steps.items() if root in made}
         for value in self.outputs:
             root = self.site(value).root
             if root in last:

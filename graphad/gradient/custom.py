@@ -19,7 +19,7 @@ from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import exports_array, lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.levels import chain, current, entered, remove_recorder, trace_in_progress
+from graphad.core.levels import chain, current, entered, is_trace, remove_recorder, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.op import READS, Op
 from graphad.core.recursion import CURE, explained_recursion
@@ -158,7 +158,7 @@ class StackedRule:
         self._places = places
         self.name = rule.name
         below = ctx.level.below
-        self.trace = below if getattr(below, "is_trace", False) else None
+        self.trace = below if is_trace(below) else None
 
     def cotangents(self, bars: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
         level, ctx = self._ctx.level, self._ctx
@@ -202,7 +202,7 @@ class _Reads:
         if self._hidden is not None:
             return
         self._hidden = [r for level in levels for r in level.recorders if r is not self]
-        self._first = {level: len(level.builder.specs) for level in levels if _is_trace(level)}
+        self._first = {level: len(level.builder.specs) for level in levels if is_trace(level)}
 
     def record(self, op: Op, inputs: Sequence[Handle | Tensor], outputs: Sequence[Tensor]) -> None:
         reads = op.effects & READS
@@ -246,10 +246,6 @@ class _Reads:
             return first is None or x.index < first
         # An eager value that is not followed yet never will be; a captured value of a graph may be followed later.
         return bool(self._first) or self.follows(x)
-
-
-def _is_trace(level: object) -> bool:
-    return getattr(level, "is_trace", False)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph, Node
 from graphad.graph.replay import replay
-from graphad.graph.walk import acts
+from graphad.graph.walk import acts, last_steps
 from graphad.ops.array.create import ones_of, zeros_of
 from graphad.ops.array.ensure import EnsureShape
 from graphad.trace.specialise import specialise
@@ -293,7 +293,7 @@ def push_entries(
     Tangents that no later entry reads are removed, unless their marks are in `kept`: in a chunk of a Jacobian each has many rows.
     """
     read_last: dict[int, list[Mark]] = {}
-    for mark, k in {mark: k for k, entry in enumerate(entries) for mark in (*entry[4], *entry[3])}.items():
+    for mark, k in last_steps((*entry[4], *entry[3]) for entry in entries).items():
         if mark is not None and mark not in kept:
             read_last.setdefault(k, []).append(mark)
     for k, (op, inputs, outputs, marks, out_marks) in enumerate(entries):

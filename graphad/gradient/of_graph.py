@@ -15,7 +15,7 @@ from graphad.core.bind import bind
 from graphad.core.composites import flatten_records, is_record
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, DTypeError, FailedPreconditionError, InvalidArgumentError
-from graphad.core.levels import chain, current
+from graphad.core.levels import chain, current, trace_in_progress
 from graphad.core.nest import is_nested
 from graphad.core.op import Op, in_tuple, output_specs
 from graphad.core.shapes import is_definite
@@ -129,7 +129,7 @@ def _values(name: str, argument: str, given: TensorLike | None) -> list[Any]:
 
 
 def _checked(name: str, argument: str, given: list[Tensor]) -> list[Any]:
-    if current() is None or not any(getattr(level, "is_trace", False) for level in chain()):
+    if trace_in_progress() is None:
         raise FailedPreconditionError(
             f"tf.{name} is not supported when eager execution is enabled. Use tf.GradientTape instead: compute inside "
             "`with tf.GradientTape() as tape:` and call tape.gradient(y, x); or call tf.gradients inside a @tf.function."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -14,16 +14,21 @@ from graphad.graph.ir import Graph, Node, renumbered
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
 
+Key = TypeVar("Key")
+
+
+def last_steps(steps: Iterable[Iterable[Key]]) -> dict[Key, int]:
+    """For each value the number of the last step that has to do with it, in the order of the first ones."""
+    return {value: k for k, values in enumerate(steps) for value in values}
+
 
 def last_uses(graph: Graph, kept: Iterable[int] = ()) -> list[list[int]]:
     """For every node, the values that nothing reads after it, each once; the graph's outputs and `kept` are read to the end."""
     last: list[list[int]] = [[] for _ in graph.nodes]
-    seen = {*graph.outputs, *kept}
-    for node, gone in zip(reversed(graph.nodes), reversed(last), strict=True):
-        for value in (*node.inputs, *node.outputs):
-            if value not in seen:
-                seen.add(value)
-                gone.append(value)
+    held = {*graph.outputs, *kept}
+    for value, k in last_steps((*node.inputs, *node.outputs) for node in graph.nodes).items():
+        if value not in held:
+            last[k].append(value)
     return last
 
 

@@ -16,7 +16,7 @@ from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dtypes import float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, MissingGradientError
-from graphad.core.levels import chain, entered, unwatched
+from graphad.core.levels import chain, entered, is_trace, unwatched
 from graphad.core.refusal import check_function
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
@@ -196,7 +196,7 @@ def closed(
       specs: What is known of the tensors in front of the arguments.
       theta: The arguments.
     """
-    if not any(getattr(level, "is_trace", False) or isinstance(level, BatchLevel) for level in chain()):
+    if not any(is_trace(level) or isinstance(level, BatchLevel) for level in chain()):
         return f, theta, False
     given = [*specs, *[x.spec for x in theta]]
     traced = trace_flat(lambda *inner: [f(*inner)], given, "equations", keep_all=True)

@@ -13,7 +13,7 @@ from typing import Any
 import graphad
 from graphad.core.errors import ArgumentTypeError, GraphadError
 from graphad.core.frames import warn_user
-from graphad.core.levels import current
+from graphad.core.levels import trace_in_progress
 from graphad.core.progress import Progress
 from graphad.core.spec import TensorSpec
 from graphad.function.concrete import ConcreteFunction
@@ -59,14 +59,11 @@ def save(
       SaveError (a ValueError): the object cannot be saved; the message says which part.
       SaveFailedError (also an OSError): the system refused; the previous model is unchanged.
     """
-    level = current()
-    while level is not None:
-        if getattr(level, "is_trace", False):
-            raise TracedSaveError(
-                "`tf.saved_model.save` is not supported inside a traced @tf.function. Call it outside, where the "
-                "function has returned."
-            )
-        level = level.below
+    if trace_in_progress() is not None:
+        raise TracedSaveError(
+            "`tf.saved_model.save` is not supported inside a traced @tf.function. Call it outside, where the "
+            "function has returned."
+        )
     export_dir, options = directory_of("save", export_dir), options_of("save", SaveOptions, options)
     root = savable_root(obj)
     own = getattr(root, "__dict__", {}).get("signatures")

@@ -114,6 +114,27 @@ ASKS = {
     "graphad/ops/short.py": "public functions",
     "serialization/convert/restored.py": "the call of a loaded function with tensors alone",
 }
+HOT = "a mechanism, or the hot call of a function or of a recorder"
+CONSTANT = "a graph takes the tensor as a constant, or code of others its array"
+AT_HAND = "a function of several ops has fewer for numbers at hand, or asks what they are"
+# The modules that compare the class of a value with `EagerTensor`. Elsewhere `has_value`, `known_value` and `lift_pair` do.
+COMPARES = {
+    **dict.fromkeys(
+        """core/bind core/composites eager/variable function/concrete function/polymorphic gradient/backward gradient/recorder
+        gradient/tape ops/directly ops/operators ops/overwrite ops/short convert/restored""".split(),
+        HOT,
+    ),
+    **dict.fromkeys(
+        """function/watched gradient/closing gradient/held gradient/host gradient/independence control/stacks trace/specialiser
+        vectorize/batch""".split(),
+        CONSTANT,
+    ),
+    **dict.fromkeys(
+        """array/advanced array/join array/sizes control/cond control/while_loop image/resizing math/arithmetic math/complexes
+        math/power math/reduce numpy/promotion ops/numpy_protocols sparse/places layers/masks""".split(),
+        AT_HAND,
+    ),
+}
 # The ops whose derivative rule has a short way, of which more than 3 % of a small gradient would be lost.
 QUICK_RULES = {"matmul", "mul", "reduce_mean"}
 
@@ -137,6 +158,31 @@ def test_no_module_but_those_listed_asks_who_listens() -> None:
         if _reads_level(path.read_text(encoding="utf-8"))
     }
     assert found == set(ASKS)
+
+
+def _compares_the_class(text: str) -> bool:
+    """Whether a module asks if the class of a value is `EagerTensor`."""
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and any(getattr(side, "id", None) == "EagerTensor" for side in node.comparators)
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+def test_no_module_but_those_listed_asks_whether_a_tensor_is_eager() -> None:
+    found = {
+        "/".join(path.with_suffix("").parts[-2:])
+        for package in ("graphad", "serialization")
+        for path in (ROOT / package).rglob("*.py")
+        if _compares_the_class(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(COMPARES)
+
+
+def test_the_search_finds_comparisons_of_the_class() -> None:
+    assert _compares_the_class("if type(x) is not EagerTensor: pass")
+    assert not _compares_the_class("y = EagerTensor(x)\nif y is x: pass")
 
 
 @pytest.mark.parametrize(

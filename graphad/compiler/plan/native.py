@@ -51,6 +51,7 @@ from graphad.core.rule_errors import NO_MEMORY
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import guard_of
 from graphad.graph.fitted import fitted
+from graphad.graph.walk import last_steps
 from graphad.kernels.sites import Site, reach
 from graphad.trace.numbered import with_sizes
 
@@ -341,12 +342,10 @@ class Bound:
     def _last_uses(self) -> dict[int, int]:
         """For large roots that Python holds: the segment after which they are released."""
         kept = {self._root(value) for value in self.partition.outputs}
-        found: dict[int, int] = {}
-        for k, segment in enumerate(self.schedule.segments):
-            for root in (*segment.reads, *segment.stacks, *segment.copied):
-                if self.schedule.storage[root] in (FRESH, PYTHON, COPIED) and root not in kept:
-                    found[root] = k
-        return found
+        segments, storage = self.schedule.segments, self.schedule.storage
+        steps = last_steps((*each.reads, *each.stacks, *each.copied) for each in segments)
+        held = (FRESH, PYTHON, COPIED)
+        return {root: k for root, k in steps.items() if storage[root] in held and root not in kept}
 
     def _root(self, value: int) -> int:
         site = self.partition.sites.get(value)

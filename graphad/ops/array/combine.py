@@ -48,6 +48,12 @@ COMBINE: dict[str, np.ufunc] = {"mul": np.multiply, "div": np.divide, "floordiv"
 EXTREME: dict[str, np.ufunc] = {"max": np.maximum, "min": np.minimum}
 
 
+def require_quotients(op: str, dtype: DType, kind: str) -> None:
+    """Raises: DTypeError: elements of this dtype cannot be combined with others by "div"."""
+    if kind == "div" and dtype.is_integer:
+        raise DTypeError(f"{op}: {dtype.name} has no {kind!r}.")
+
+
 @define
 class ScatterCombine(Op):
     """x with each slice at `indices`, as gather_nd reads them, combined with its slice of `updates`, one after the other where
@@ -62,8 +68,7 @@ class ScatterCombine(Op):
     def infer(self, x: TensorSpec, indices: IndexSpec, updates: TensorSpec) -> TensorSpec:
         require_same_dtype(self.name, updates, x, ("updates", "tensor"))
         require_numeric(self.name, x, "tensor")
-        if x.dtype.is_integer and self.kind == "div":
-            raise DTypeError(f"{self.name}: {x.dtype.name} has no {self.kind!r}.")
+        require_quotients(self.name, x.dtype, self.kind)
         want = check_nd(self.name, x.dims, indices.dims, 0)
         if not are_compatible(want, updates.dims):
             raise InvalidArgumentError(

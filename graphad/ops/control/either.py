@@ -21,9 +21,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.dims import within
-from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import define
-from graphad.core.shapes import format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
@@ -33,7 +31,7 @@ from graphad.graph.ir import Graph
 from graphad.ops.control.call import Call
 from graphad.ops.control.duals import parted
 from graphad.ops.control.layers import Structured, add_zeros, merged
-from graphad.ops.control.operands import fit, require, require_operands
+from graphad.ops.control.operands import fit, require, require_count, require_operands
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segments
 
@@ -65,11 +63,7 @@ class Either(Structured):
         self, a: TensorSpec, b: TensorSpec, *operands: TensorSpec | HandleSpec
     ) -> tuple[TensorSpec, ...]:
         for spec in (a, b):
-            if not spec.dtype.is_integer or spec.dims not in ((), None):
-                raise InvalidArgumentError(
-                    f"either: a cost has dtype {spec.dtype.name} and shape {format_dims(spec.dims)}; it must be an integer "
-                    "scalar."
-                )
+            require_count(self.name, spec, "a cost")
         mine, its = self.graph.output_specs, self.other.output_specs
         return tuple([merged(x, y) for x, y in zip(mine, its, strict=False)])
 

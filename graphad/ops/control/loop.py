@@ -37,7 +37,7 @@ from graphad.ops.control.invariant import apart
 from graphad.ops.control.layers import Structured, merged
 from graphad.ops.control.loop_layer import LoopLayer
 from graphad.ops.control.loop_rows import batch_loop
-from graphad.ops.control.operands import require, require_operands, row_of
+from graphad.ops.control.operands import require, require_count, require_operands, row_of
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segment, Segments
 from graphad.ops.control.stacks import apart_from, closed_stack, new_stack, put, walked
@@ -147,10 +147,7 @@ class Loop(Structured):
     # -- forward -----------------------------------------------------------------------------------------------------
 
     def infer(self, limit: TensorSpec, *rest: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
-        if not limit.dtype.is_integer or limit.dims not in ((), None):
-            raise InvalidArgumentError(
-                f"loop: the limit has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; it must be an integer scalar."
-            )
+        require_count(self.name, limit, "the limit")
         if self.test is not None and self.steps is not None:
             raise InvalidArgumentError(
                 f"loop: it has a test and steps is {self.steps}; the test decides how many there are."

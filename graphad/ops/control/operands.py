@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import are_compatible
+from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
 
@@ -34,6 +34,14 @@ def require_operands(op: str, graph: Graph, operands: Sequence[TensorSpec], what
     )
     for i, (mine, theirs) in enumerate(zip(graph.inputs, operands, strict=True)):
         require(fit(mine, theirs), op, f"{what} takes {mine} as operand {i}, it is given {theirs}")
+
+
+def require_count(op: str, spec: TensorSpec, what: str) -> None:
+    """Raises: InvalidArgumentError: a number of steps, or what counts as one, is no integer scalar."""
+    if not spec.dtype.is_integer or spec.dims not in ((), None):
+        raise InvalidArgumentError(
+            f"{op}: {what} has dtype {spec.dtype.name} and shape {format_dims(spec.dims)}; it must be an integer scalar."
+        )
 
 
 def row_of(op: str, stack: TensorSpec) -> TensorSpec:

@@ -29,6 +29,7 @@ from graphad.ops.array.sizes import known_value
 from graphad.ops.control.again import Again, supposing
 from graphad.ops.control.cond import as_predicate, at_hand
 from graphad.ops.control.loop import Loop
+from graphad.ops.control.operands import require_count
 from graphad.ops.control.parts import (
     Nest,
     Part,
@@ -392,11 +393,7 @@ def _shapes(shape_invariants: Sequence[TensorShape] | dict[Any, Any] | list[Any]
 
 def step_limit(maximum: Any) -> Tensor:
     limit = at_hand(lift(maximum))
-    if limit.dims not in ((), None) or not limit.dtype.is_integer:
-        raise InvalidArgumentError(
-            f"while_loop: maximum_iterations has dtype {limit.dtype.name} and shape {format_dims(limit.dims)}; "
-            "it must be an integer scalar."
-        )
+    require_count("while_loop", limit.spec, "maximum_iterations")
     if limit.dtype is dtypes.int32:
         return limit
     value = known_value(limit)

@@ -13,7 +13,8 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
-from graphad.core.errors import DTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
+from graphad.core.kinds import require_one_of
 from graphad.core.op import Op, define, no_batch, no_form, no_rows
 from graphad.core.schema import Count, IndexSpec, IntegerSpec
 from graphad.core.shapes import are_compatible, format_dims
@@ -28,9 +29,7 @@ _BLOCK = 1 << 14  # values, whose rows stay in the cache
 
 def _require(op: str, columns: TensorSpec, starts: TensorSpec, *others: TensorSpec, rank: int) -> None:
     """Raises: DTypeError, InvalidArgumentError: dtypes or ranks that do not fit; `rank` is that of the first of the others."""
-    dtype = same_dtype(op, others)
-    if dtype not in (float32, float64):
-        raise DTypeError(f"{op}: the dtype is {dtype.name}; float32 and float64 are possible.")
+    require_one_of(op, same_dtype(op, others), (float32, float64), "the dtype")
     for spec, wanted in zip((columns, starts, *others), (1, 1, rank, 2), strict=True):
         if spec.dims is not None and len(spec.dims) != wanted:
             raise InvalidArgumentError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis
-from graphad.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from graphad.core.errors import FailedPreconditionError, InvalidArgumentError
 from graphad.core.ieee import unreported
 from graphad.core.kinds import REAL, require_kind, require_numeric, require_same_dtype
 from graphad.core.op import WRITES, TupleOp, define, no_form, no_gradient
@@ -25,7 +25,7 @@ from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, guard_of
 from graphad.ops.accumulate import added_at
-from graphad.ops.array.combine import COMBINE, EXTREME
+from graphad.ops.array.combine import COMBINE, EXTREME, require_quotients
 from graphad.ops.array.gather import check_nd, nd_index
 
 Change = Literal["add", "div", "floordiv", "max", "min", "mul", "sub", "update"]
@@ -57,8 +57,7 @@ class AssignSlices(TupleOp):
             require_kind(self.caller, updates, REAL, "updates")
         elif self.kind != "update":
             require_numeric(self.caller, updates, "updates")
-        if updates.dtype.is_integer and self.kind == "div":
-            raise DTypeError(f"{self.caller}: {updates.dtype.name} has no {self.kind!r}.")
+        require_quotients(self.caller, updates.dtype, self.kind)
         want = check_nd(self.caller, handle.dims, indices.dims, 0)
         if not are_compatible(want, updates.dims):
             raise InvalidArgumentError(
