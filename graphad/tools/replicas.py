@@ -38,7 +38,7 @@ class ReduceOp(Enum):
 
 
 class InputContext:
-    """What a function that makes a data set for one input pipeline is told.
+    """The argument of a function that makes a data set for one input pipeline.
 
     Args:
       num_input_pipelines: How many there are.
@@ -86,7 +86,7 @@ class RunOptions:
 
 
 class ReplicaContext:
-    """What a step knows of the replica that it runs in, the only one.
+    """The replica in which a step runs, which is the only one.
 
     Args: strategy: The strategy that runs the step.
     Raises: Nothing.

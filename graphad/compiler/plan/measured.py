@@ -45,7 +45,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         (name,) = symbol.symbols
         words = [0] * table.MEASURED
         places: list[tuple[int, Place]] = []
-        # As many as there is room for, where the symbol itself is given.
+        # A size that is the symbol itself has its largest value here.
         words[table.M_EXTENT] = evaluate(most, scope.room) if most is symbol else scope.size(most)
         words[table.M_STEP] = step
         words[table.M_LAST] = scope.size(symbol)
@@ -176,11 +176,11 @@ def _finders(rows: Sequence[Row], path: tuple[Any, ...]) -> Iterator[tuple[str, 
 def _changes(
     make: Callable[[Mapping[str, int]], list[Row]], rows: Sequence[Row], numbers: Mapping[str, int], name: str
 ) -> dict[tuple[tuple[Any, ...], int], int]:
-    """By path and word, how much it grows with a size."""
+    """For each word, by its path and number, how much it grows with a size."""
     room = numbers[name]
     # The bits of a float grow evenly from one power of two to the next, and what is at most, or at least, some number stays the
-    # same on one side of it: numbers of all orders of magnitude are tried. Those of the fewest elements have words of their own,
-    # which say how these are done in less time, and are not tried.
+    # same on one side of it: numbers of all orders of magnitude are tried. Sizes of the fewest
+    # elements have other words, which choose a faster way, and are not tried.
     others = [room - 1, room - 2]
     while others[-1] >= 3 * _FEW:
         others.append(others[-1] // 3)
