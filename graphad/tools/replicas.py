@@ -16,7 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.device import device as on_device
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.foreign_errors import UnimplementedError
-from graphad.core.nests import map_structure
+from graphad.core.nest_functions import map_structure
 from graphad.core.refusal import members, refuse
 from graphad.core.tensor import Tensor
 from graphad.ops.math import reduce_mean, reduce_sum
