@@ -37,7 +37,7 @@ class LoadError(ValueError):
 
     @property
     def field(self) -> str:
-        """Where in the file, such as `graphs[3].nodes[17].inputs[0]`; empty when it is the file as a whole."""
+        """The place in the file, such as `graphs[3].nodes[17].inputs[0]`; empty for the file as a whole."""
         text = ""
         for part in self.path:
             if isinstance(part, int):

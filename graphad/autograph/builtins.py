@@ -107,7 +107,7 @@ class Staged:
 
 
 def _elements(nest: object, make: Callable[[Any], Any] | None = None) -> Elements:
-    from graphad.autograph.loops import Elements  # what Python's own loops do not need
+    from graphad.autograph.loops import Elements  # imported here: Python's own loops do not need it
 
     return Elements(nest, make)
 

@@ -28,7 +28,7 @@ _TAKE_FUNCTIONS = frozenset(
 )
 # Builtins that accept tensors; see `builtins.py`.
 _OVERLOADED = frozenset((len, int, float, range, sorted, enumerate, zip, map, iter))
-# Where the standard library is; to ask `sysconfig` takes longer than to convert a small function.
+# The directory of the standard library. Importing `sysconfig` would take longer than converting a small function.
 _PATHS = (
     os.path.dirname(os.__file__),
     os.path.join(sys.exec_prefix, sys.platlibdir, f"python{sys.version_info[0]}.{sys.version_info[1]}"),
@@ -38,7 +38,7 @@ _libraries: dict[str, bool] = {}
 
 
 def of(f: Any, features: frozenset[str] = NO_FEATURES, settled: bool = True) -> Any:
-    """What to call instead of `f`; it is not `settled` if other code of the user's runs before the call."""
+    """The function to call instead of `f`; not `settled` if other code of the user runs before the call."""
     kind = type(f)
     if kind is FunctionType:
         return _function(f, features, settled)

@@ -52,7 +52,7 @@ NO_FEATURES: frozenset[str] = frozenset()
 
 # Whether graphad converts user functions that it calls: True while a converted function runs.
 _status: ContextVar[bool] = ContextVar("graphad_autograph", default=False)
-# What notes the attributes and items that are assigned, while a branch or a step is traced.
+# Functions that note which attributes and items are assigned while a branch or a step is traced.
 noting: ContextVar[Journal | None] = ContextVar("graphad_journal", default=None)
 # Names of the methods that move the items of a list or deque, and of what else changes attributes and items.
 CHANGING = frozenset(
@@ -71,7 +71,7 @@ def converting(on: bool) -> Iterator[None]:
 
 
 def converted(f: object, options: Feature | None = None) -> Any:
-    """What to call instead of `f` so that its control flow may depend on tensors; `f` itself if nothing has to change."""
+    """The function to call instead of `f`, whose control flow may depend on tensors; `f` itself if nothing has to change."""
     from graphad.autograph.call import of
 
     return of(f, features_of(options))

@@ -77,7 +77,8 @@ class Counter:
 
 
 def _distance(low: Tensor, high: Tensor) -> Tensor:
-    """How many integers there are from `low` on and below `high`; where they certainly fit, by sums that sizes can follow."""
+    """The number of integers from `low` to below `high`. If they certainly fit their dtype, it is computed by sums, which keep
+    sizes known."""
     start = known_value(low)
     if start is not None and start >= -1 and (low.dtype is dtypes.int32 or partly_known(high) is not None):
         return cast(maximum(high, low) - low, dtypes.int32)
@@ -91,7 +92,7 @@ def _counted(number: Tensor) -> Tensor:
 
 
 def counter_of(tensors: Sequence[Any]) -> Counter | None:
-    """What counts through a range whose length is not known; None for other elements."""
+    """The counter of a range of unknown length; None for other elements."""
     x = tensors[0]
     if len(tensors) > 1 or x.dims != (None,) or x.dtype is dtypes.uint64:
         return None

@@ -1,4 +1,4 @@
-"""What the functions that a branch or a step calls assign to attributes and items.
+"""Attributes and items that are assigned by functions which a branch or a step of a loop calls.
 
     def add(self, v):
         self.total = self.total + v        `self.total` occurs nowhere in the function with the loop
@@ -45,7 +45,7 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         noting.set(self._around)
-        if self._around is not None:  # what is assigned in an inner branch is assigned in the outer one
+        if self._around is not None:  # assignments in an inner branch are assignments in the outer branch too
             for key, noted in self._before.items():
                 self._around._before.setdefault(key, noted)
             for number, moved in self._moved.items():
@@ -58,7 +58,7 @@ class Journal:
             self._before[key] = place, place.read()
 
     def noted_call(self, f: Any) -> Callable[..., Any]:
-        """What to call instead of a builtin, so that the attributes and items that it changes are noted."""
+        """The function to call instead of a builtin, which notes the attributes and items that the builtin changes."""
         if f.__name__ not in CHANGING:
             return f  # type: ignore[no-any-return]
         if f is setattr:

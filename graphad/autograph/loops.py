@@ -94,7 +94,7 @@ def guarded_step(
 
 
 class Elements:
-    """What a staged `for` iterates over.
+    """The elements over which a staged `for` iterates.
 
     Attributes:
       walk: The tensors.

@@ -38,7 +38,7 @@ _NAMING = frozenset(
 
 
 class Names:
-    """What a piece of code does with the names of its scope.
+    """How a piece of code uses the names of its scope.
 
     Attributes:
       read: Names it reads, including those that its inner functions read.

@@ -39,12 +39,12 @@ def no_return() -> Any:
 
 
 def no_step() -> Any:
-    """The same, where every step of the loop that the function ends with returns."""
+    """As `no_return`, if the function ends with a loop of which every step returns."""
     return NO_STEP
 
 
 def returned(value: object) -> Any:
-    """What a function returns."""
+    """The result of a function."""
     return None if value is NO_RETURN or value is NO_STEP else value
 
 
@@ -318,7 +318,10 @@ def for_(
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
     is_tensor = isinstance(iterated, Tensor | Handle)
     if (is_tensor or hasattr(iterated, "__graphad_elements__")) and trace_in_progress() is not None:
-        from graphad.autograph.loops import elements_of, staged_loop  # what Python's own loops do not need
+        from graphad.autograph.loops import (
+            elements_of,
+            staged_loop,
+        )  # imported here: Python's own loops do not need it
 
         elements = elements_of(iterated)
         if elements is not None:

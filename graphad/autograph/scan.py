@@ -66,7 +66,7 @@ _MOST = 200  # functions that are looked at for one
 
 
 class _Kind:
-    """What is known of a value that a call makes."""
+    """What is known of the result of a call."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -106,7 +106,7 @@ def needs_conversion(f: FunctionType, *given: Any, settled: bool = True) -> bool
 
 
 class _Look:
-    """What one look has found in a function and in what it calls.
+    """What was found in the bytecode of a function and of the functions that it calls.
 
     Attributes:
       asked: Names outside of functions, and of attributes, whose values loops and tests depend on.
@@ -377,7 +377,7 @@ class _Scope:
         return False
 
     def value(self, place: tuple[Any, ...]) -> Any:
-        """What a place stands for: the object, a `_Made` or a `_Kind`."""
+        """The value of a place: an object, a `_Made` or a `_Kind`."""
         what, *parts = place
         if what == "value":
             return parts[0]
@@ -484,7 +484,7 @@ def _kind(value: object) -> str | None:
 
 
 def _made(f: object, given: list[Any], is_named: bool) -> Any:
-    """What a call gives; `is_named` if some arguments have names."""
+    """The result of a call; `is_named` if some arguments are passed by name."""
     if isinstance(f, type) and f.__module__.startswith("graphad."):
         return _Made(f)
     if is_named or f.__class__.__hash__ is None or getattr(f, "__module__", None) != "builtins":

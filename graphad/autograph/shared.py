@@ -1,4 +1,4 @@
-"""What calls of inner functions read and change of the variables around them.
+"""Which variables of enclosing functions are read and changed by calls of inner functions.
 
     def add(v):
         nonlocal total
@@ -24,7 +24,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Effect(NamedTuple):
-    """What a call reads and changes of the variables around the function."""
+    """The variables of enclosing functions that a call reads and changes."""
 
     reads: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _effect(function: Any) -> Effect:
-    """What one function itself reads and changes of the variables around it."""
+    """The variables of enclosing functions that one function itself reads and changes."""
     body = function.body if isinstance(function.body, list) else [function.body]
     names = names_of(body)
     read, changed = set(names.read), set(names.declared_nonlocal)

@@ -142,7 +142,7 @@ def attribute_of(name: str, base: object, key: str) -> Attribute | None:
 
 
 def item_of(name: str, base: object, key: object) -> Item | None:
-    """The same for an item."""
+    """As `attribute_of`, for an item."""
     return Item(name, base, key) if _has_items(base) and not is_symbolic(key) else None
 
 
@@ -202,7 +202,7 @@ class Place(Protocol):
     name: str
 
     def read(self) -> Any:
-        """Its value, UNBOUND where it has none."""
+        """The value of the place; UNBOUND if it has none."""
 
     def write(self, value: Any) -> None:
         """Give it a value; UNBOUND takes it away."""

@@ -14,7 +14,7 @@ from graphad.ops.control.cond import as_predicate
 
 
 class Streamed:
-    """What a staged `for` asks the host for, element by element, until there is none.
+    """The elements of an iterator on the host, which a staged `for` requests one by one until it ends.
 
     Shapes may change from step to step, as in TensorFlow: the elements of a data set often have sizes of their own.
     """

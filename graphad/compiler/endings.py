@@ -24,7 +24,7 @@ SUM_A, SUM_B = "a", "b"
 
 
 class Ending(Record):
-    """What a product does at its end.
+    """The operations that a product applies to its result.
 
     Attributes:
       vector: The values that are added to each row of the result, or None.
@@ -84,7 +84,7 @@ def _join(unit: Unit, loop: Unit, ending: Ending, writes: Sequence[int]) -> None
 
 
 def _ending_of(loop: Unit, value: int) -> Ending | None:
-    """What a loop does to a product; None if that is anything else than an ending."""
+    """The ending that a loop is for a product; None if the loop computes anything else."""
     kernel = loop_of(loop).kernel
     result: Ref | None = None
     vector: tuple[Ref, Site] | None = None

@@ -24,6 +24,8 @@ def foresee(function: object) -> None:
     if store.get(mark) is not None:
         return
     store.put(mark, b"traced")
-    from graphad.compiler.service import default_service  # what a warm cache never needs
+    from graphad.compiler.service import (
+        default_service,
+    )  # imported here: not needed if the cache has the code
 
     default_service().start()

@@ -1,4 +1,4 @@
-"""What each function of the source text is in LLVM's terms, for any backend that Numba compiles for.
+"""Prints each function of the source text as LLVM instructions, for any backend for which Numba compiles.
 
 A value of code f16 or bf16 is a float inside a kernel and is rounded after every function; b1 is an i1, a byte in
 memory. Nothing here can trap or be undefined; whether a processor lacks an instruction shows as an undefined
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class LoweringContext(Protocol):
-        """What a backend of Numba gives to an intrinsic that prints its instructions."""
+        """The context that a backend of Numba passes to an intrinsic that prints its instructions."""
 
         def get_dummy_value(self) -> ir.Value:
             """The value of a function that returns nothing."""

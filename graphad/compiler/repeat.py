@@ -94,7 +94,7 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
 
 
 _NODES_FOR_A_CALL = (
-    2  # what a call of an eval costs in a native round, in nodes that NumPy would compute otherwise
+    2  # the cost of calling an `eval` in a native round, in nodes that NumPy would compute otherwise
 )
 
 
@@ -119,7 +119,7 @@ def _count(parts: Sequence[Partition]) -> tuple[int, int]:
 
 
 def _collected(part: Partition) -> set[int]:
-    """What the loops of a round collect."""
+    """The stacks that the loops of a round collect."""
     return {value for unit in part.units if unit.kind == REPEAT for value in unit.writes}
 
 

@@ -1,4 +1,4 @@
-"""What the native loops of all devices share: how many rounds there are, and how addresses move from slice to slice.
+"""Shared by the native loops of all devices: the number of rounds, and how addresses move from slice to slice.
 
 The block of a loop is laid out in `compiler/rows.py`. What differs is in `cpu/runtime/repeat.py` and `cuda/walk.py`: how a number
 is read from the device, how a table of steps is run, and when signals are looked at.

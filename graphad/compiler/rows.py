@@ -43,7 +43,7 @@ class Owned(NamedTuple):
 
 
 class About(NamedTuple):
-    """What errors of a row say: its ops, with the loops around them, and the user's line."""
+    """The context that errors of a row name: its ops, with the loops around them, and the user's line."""
 
     what: str
     line: str | None

@@ -63,7 +63,7 @@ class Text:
 
 
 class Source(Record):
-    """What a backend compiles.
+    """A source text that a backend compiles.
 
     Attributes:
       text: A Python function, named `kernel` by default.

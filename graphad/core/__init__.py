@@ -9,7 +9,7 @@ The modules by subject:
     ops                   op, composed, interning, inputs, schema, references, row_access, run_sizes, kinds, registry,
                           annotations
     the door              levels, bind, scopes, leaving, convert, conversions, names
-    nests                 nest, nests, composites
+    nests                 nest, nest_functions, composites
     parts of models       trackable, registered, configured, tree
     imports, names        finding, late, absent, outside, arithmetic, guests, enabled, texts
     errors                errors, foreign_errors, rule_errors, escapes, refusal, blame, frames, recursion, tracebacks

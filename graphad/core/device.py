@@ -11,7 +11,7 @@ from typing import Any
 from graphad.core.errors import InvalidArgumentError, UnavailableError
 from graphad.core.flags import flags
 from graphad.core.levels import chain
-from graphad.core.nests import flatten
+from graphad.core.nest_functions import flatten
 from graphad.core.tensor import CPU, Tensor
 
 TWO_DEVICES = "graphad_two_devices"  # an attribute of the error about operands on two devices

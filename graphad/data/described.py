@@ -1,4 +1,4 @@
-"""What all data sets are: a function that begins an iteration, the number of elements, their specs."""
+"""The base of all data sets: a function that begins an iteration, the number of elements, and their specs."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _plain(x: Any) -> Any:
 
 
 def require_dataset(method: str, made: Any) -> Described:
-    """What a function returned, if it is a data set. Raises: ArgumentTypeError: it is none."""
+    """The result of a function, if it is a data set. Raises: ArgumentTypeError: it is not."""
     if not isinstance(made, Described):
         raise ArgumentTypeError(
             f"{method}: the function returned {made!r:.100}, of type {type(made).__name__}; it must return a Dataset, such as "

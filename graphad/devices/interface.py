@@ -1,4 +1,4 @@
-"""What graphad names of CuPy, as types: a name that is not here is a mistake that the type checker finds.
+"""The part of CuPy that graphad uses, as types: the type checker reports any other name.
 
 Only type checkers read this. CuPy's arrays have the attributes and methods of NumPy's, so `Held` is derived from these.
 """
@@ -30,7 +30,7 @@ Function: TypeAlias = Callable[..., Held]
 
 
 class Event(Protocol):
-    """What has been put on a stream by some time."""
+    """The work that was put on a stream up to some moment."""
 
 
 class Stream(AbstractContextManager[Any], Protocol):

@@ -63,7 +63,7 @@ def library() -> Library:
 
 
 def cupyx(part: str = "special") -> Beside:
-    """What CuPy has beside NumPy's names, with a part of what it has of SciPy's."""
+    """CuPy's functions that NumPy does not have, and some of its functions with SciPy's names."""
     if not is_cupy():
         return library().cupyx
     importlib.import_module(f"cupyx.scipy.{part}")
@@ -135,7 +135,7 @@ def count() -> int:
 
 
 def why_none() -> str | None:
-    """What is missing where there is no CUDA device, and how to get it, in a line; None where there is one."""
+    """If there is no CUDA device, a line that says what is missing and how to get it; None if there is one."""
     try:
         if _found():
             return None

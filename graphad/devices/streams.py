@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
     from graphad.devices.interface import Device, Held, Stream
 
-    # What a block ends with.
+    # The exception with which a block ends.
     Raised = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 
 WORKSPACE_BYTES = 32 << 20  # of cuBLAS on a stream, as NVIDIA advises for its newest devices
 
 
 class _Thread(threading.local):
-    """What is known of this thread.
+    """The state of this thread.
 
     Attributes:
       is_main: Whether it keeps CuPy's default stream.

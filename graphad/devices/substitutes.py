@@ -28,7 +28,7 @@ def dtype_of(x: Operand) -> np.dtype:
 
 
 def replaced(name: str, inputs: Sequence[Operand]) -> Function | None:
-    """What computes a ufunc of these operands, where CuPy's own does not agree with NumPy's."""
+    """The function that computes a ufunc of these operands if CuPy's result would differ from NumPy's."""
     dtypes = {dtype_of(x) for x in inputs if hasattr(x, "dtype")}
     kinds = {dtype.kind for dtype in dtypes}
     if kinds == {"f"}:

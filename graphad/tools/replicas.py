@@ -16,7 +16,7 @@ from graphad.core.convert import lift
 from graphad.core.device import device as on_device
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.foreign_errors import UnimplementedError
-from graphad.core.nests import map_structure
+from graphad.core.nest_functions import map_structure
 from graphad.core.refusal import members, refuse
 from graphad.core.tensor import Tensor
 from graphad.ops.math import reduce_mean, reduce_sum
@@ -38,7 +38,7 @@ class ReduceOp(Enum):
 
 
 class InputContext:
-    """What a function that makes a data set for one input pipeline is told.
+    """The argument of a function that makes a data set for one input pipeline.
 
     Args:
       num_input_pipelines: How many there are.
@@ -86,7 +86,7 @@ class RunOptions:
 
 
 class ReplicaContext:
-    """What a step knows of the replica that it runs in, the only one.
+    """The replica in which a step runs, which is the only one.
 
     Args: strategy: The strategy that runs the step.
     Raises: Nothing.

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core import errors, foreign_errors, nests
+from graphad.core import errors, foreign_errors, nest_functions
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
 from graphad.ops.random.generator import set_seed
@@ -471,7 +471,7 @@ def _all(test: TestCase, a: Any, holds: Callable[[np.ndarray], Any], words: str)
 def _values(x: Any) -> Any:
     if callable(x) and not isinstance(x, Tensor):
         x = x()
-    return nests.map_structure(_value, x)
+    return nest_functions.map_structure(_value, x)
 
 
 def _value(leaf: Any) -> Any:

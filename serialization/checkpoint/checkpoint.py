@@ -267,7 +267,7 @@ class Checkpoint(Trackable):
         return self._restored("restore", save_path, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
-        """As `restore`, for a checkpoint made by `write`, which has no `save_counter`."""
+        """Restore a checkpoint that was made by `write` and therefore has no `save_counter`; see `restore`."""
         if save_path is None:
             return InitializationOnlyStatus()
         _require_eager("read")

@@ -24,7 +24,7 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 
 class CheckpointState(Record):
-    """What the file says; paths lead from the working directory, the oldest first."""
+    """The contents of the state file. Paths are relative to the working directory, the oldest first."""
 
     model_checkpoint_path: str
     all_model_checkpoint_paths: Sequence[str] = ()
@@ -35,7 +35,7 @@ class CheckpointState(Record):
 def get_checkpoint_state(
     checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What the state file of a directory says, None where there is none.
+    """The contents of the state file of a directory; None if there is none.
 
     Args:
       checkpoint_dir: The directory that checkpoints were saved in.

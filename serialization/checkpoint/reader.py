@@ -140,11 +140,11 @@ def list_variables(ckpt_dir_or_file: str | os.PathLike[str]) -> list[tuple[str, 
 
 
 def load_variable(ckpt_dir_or_file: str | os.PathLike[str], name: str) -> Any:
-    """One value of a checkpoint, by its key or its path alone. See `load_checkpoint`.
+    """One value of a checkpoint, by its key or by its path without the suffix; see `load_checkpoint`.
 
     Args:
       ckpt_dir_or_file: A checkpoint, or a directory for its latest one.
-      name: The key, or the path alone.
+      name: The key, or the path without its suffix.
     Returns: A NumPy array.
     Raises: MissingCheckpointError (an OSError): there is none. LoadError (a ValueError): it is damaged. NotFoundError: it has
       no such value.

@@ -52,7 +52,7 @@ def living(x: Any) -> Any:
 
 
 def _operator(name: str, fields: dict[str, Any]) -> Any:
-    """One of graphad's operators, made of these arguments; a mark of one where these are no values."""
+    """One of graphad's linear operators, made of these arguments; a placeholder if the arguments are not values."""
     if not name.startswith("LinearOperator"):
         return None
     from graphad import linalg  # which most files do not need, as the module below

@@ -257,7 +257,7 @@ class Group(Object):
     """Other groups and data sets by name."""
 
     def items(self) -> Iterator[tuple[str, Group | Dataset]]:
-        """What is in the group, opened, in the order of the file. Links that lead elsewhere are left out."""
+        """The members of the group, opened, in the order of the file. Soft and external links are left out."""
         for name, address in self._links():
             try:
                 yield name, self.file.object_at(address)

@@ -1,4 +1,4 @@
-"""What elements are and how many: datatype and dataspace messages."""
+"""Datatype and dataspace messages: the kind of elements, and how many there are."""
 
 from __future__ import annotations
 

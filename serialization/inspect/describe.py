@@ -52,7 +52,7 @@ Described = dict[str, Any]
 
 
 def describe(path: str | os.PathLike[str], graphs: bool = False, links: str = "refuse") -> Described:
-    """What is in a saved model.
+    """A description of the contents of a saved model.
 
     Args:
       path: The model's directory.

@@ -1,4 +1,4 @@
-"""What differs between two saved models: objects, variables with their values, functions and graphs. Nothing is executed."""
+"""The differences between two saved models: objects, variables with their values, functions and graphs. Nothing is executed."""
 
 from __future__ import annotations
 

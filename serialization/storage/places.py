@@ -20,7 +20,7 @@ def asset_directory(asset: AssetRecord) -> str:
 
 
 def asset_path(directory: str, asset: AssetRecord) -> str:
-    """Where an asset of the model in a directory is."""
+    """The path of an asset of the model in a directory."""
     return os.path.join(directory, ASSETS, asset_directory(asset), asset.name)
 
 

@@ -40,7 +40,7 @@ def part_of(data: bytes, limits: Limits) -> tuple[Extent, ...]:
 
 
 def place_of(part: tuple[Extent, ...], shape: tuple[int, ...]) -> tuple[slice, ...]:
-    """Where a part is in its value. Raises: CorruptModelError: it reaches beyond."""
+    """The place of a part in its value. Raises: CorruptModelError: the part lies outside of the value."""
     if len(part) != len(shape):
         raise CorruptModelError(f"a part of rank {len(part)} of a value of shape {shape}.")
     place = []

@@ -1,4 +1,4 @@
-"""How large a file may be: checked before memory is asked for, on load and on save alike.
+"""Limits on the contents of a file, checked before memory is allocated, when loading and when saving.
 
 Each limit is named in the error that enforces it, and can be raised by passing `Limits(...)`.
 """

@@ -15,7 +15,7 @@ from graphad.graph.digest import op_key
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.math.reduce import ReduceSum
-from graphad.ops.nn.pooling import MaxPool
+from graphad.ops.nn.pooling_ops import MaxPool
 
 
 @define

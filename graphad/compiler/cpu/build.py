@@ -63,7 +63,9 @@ def build(kernel: Kernel | Source) -> int:
     address = find(kernel)
     if address is not None:
         return address
-    from graphad.compiler.service import default_service  # what a warm cache never needs
+    from graphad.compiler.service import (
+        default_service,
+    )  # imported here: not needed if the cache has the code
 
     key = key_of(kernel)
     return _keep(key, default_service().compile_now(key, _text(kernel)))

@@ -355,7 +355,7 @@ class Printer:
             self._store_total(j, f"t{j}", "0")
 
     def _partial(self, j: int, position: int) -> str:
-        """What the workspace has of chunk g."""
+        """The partial result of chunk g in the workspace."""
         code = self._total_code(j)
         word = _partial_code(code)
         kept = f"ld_{word}_w(w, g + {position} * parts)"

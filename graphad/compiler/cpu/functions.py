@@ -93,6 +93,6 @@ def _dtype_name(code: str) -> str:
 
 
 def _vectormath() -> Any:
-    from graphad.compiler.cpu.vectormath import recipes  # what a warm cache never needs
+    from graphad.compiler.cpu.vectormath import recipes  # imported here: not needed if the cache has the code
 
     return recipes

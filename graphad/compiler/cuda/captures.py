@@ -31,7 +31,7 @@ PRODUCT, REPEAT, ENDED, BRANCH = -1, -2, -3, -6  # addresses of what is no kerne
 
 
 def nodes(rows: Sequence[Row]) -> int:
-    """How many launches a graph of rows has, `NEVER` for what cannot be captured or would be too many."""
+    """The number of launches in a graph of rows; `NEVER` if a row cannot be captured or there are too many."""
     total = 0
     for row in rows:
         if row.function == PRODUCT:
@@ -67,7 +67,7 @@ Table = tuple[int, int]  # its address, and how many rows it has
 
 
 class Replay(NamedTuple):
-    """What is walked in the place of rows that were captured.
+    """The launch of a captured graph, in place of its rows.
 
     Attributes:
       block: The words of the step that replays them.

@@ -33,7 +33,7 @@ class Cubin:
     code: bytes
 
     def pack(self) -> bytes:
-        """As one payload for the cache."""
+        """The code as one payload for the cache."""
         return self.entry.encode() + b"\n" + self.code
 
     @staticmethod

@@ -28,7 +28,7 @@ from graphad.kernels.block import block_layout
 from graphad.kernels.forms import BROADCAST, CONTIGUOUS, IN, SCALAR, TMP, Access, Kernel, Ref
 
 WIDE_STATEMENTS = 40  # longer bodies are not memory-bound, and would be compiled several times
-EXCHANGED = frozenset("f32 f64 i32 i64 u32 u64".split())  # what threads of a warp read of each other
+EXCHANGED = frozenset("f32 f64 i32 i64 u32 u64".split())  # types of values that threads of a warp exchange
 TOGETHER = 4  # elements whose loads a thread has under way at a time, where one load does not hold several
 # the names of the text that are Python's or numba-cuda's own
 BUILTIN = frozenset(
@@ -461,7 +461,7 @@ class Printer:
             self.out.add(f"{self.n(f't{j}')} = {self._combine(j, self.n(f't{j}'), f'y{j}{lane}')}")
 
     def _part(self, k: str, position: int) -> str:
-        """Where part p of result k is: neighbours are parts of neighbouring results."""
+        """The position of part p of result k: parts of neighbouring results are neighbours."""
         return f"ixadd(ixadd(ixmul(p, kept), {k}), ixmul(ix({position}), ixmul(kept, cuts)))"
 
     # -- reductions, by one block --

@@ -117,7 +117,7 @@ class _Described:
 
 
 class Description:
-    """What cuBLASLt is told of a product.
+    """The description of a product for cuBLASLt.
 
     Attributes:
       products: The product in full precision, and in TF32.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from graphad.compiler.cuda.backend import Cuda
 
 PAIRS = {"complex64": "f32", "complex128": "f64"}  # which are added up as two numbers
-# What is there where no slice is.
+# The value of elements to which no slice is written.
 _NOTHING: dict[str, Callable[[DType], Any]] = {
     "add": lambda dtype: 0,
     "mul": lambda dtype: 1,
@@ -158,7 +158,7 @@ class _Steps(Launches):
         self.launch(kernel, at.total, at.most, [(SECOND, 0), target], *sizes)
 
     def taken(self, form: forms.Indexed, at: Sizes) -> None:
-        """Where there are no elements, the indices are looked at nevertheless."""
+        """The indices are checked even if there are no elements."""
         if not at.total * at.lanes:
             self.keys(form, at, Work(at.total, 0).pairs[0][0])
             return
@@ -190,7 +190,7 @@ class _Steps(Launches):
             )
 
     def _begin(self, way: str, name: str) -> None:
-        """What the result holds where no slice is."""
+        """Fills the result with the value of elements to which no slice is written."""
         (shape, steps), dtype = self.walks[-1], as_dtype(name)
         if 0 in shape:
             return

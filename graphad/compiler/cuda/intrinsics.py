@@ -37,7 +37,7 @@ KINDS |= {code: getattr(types, NAMES[code]) for code in NAMES if code not in KIN
 
 
 def namespace(names: Iterable[str]) -> dict[str, Any]:
-    """What a source text refers to."""
+    """The names to which a source text refers."""
     found: dict[str, Any] = {"cuda": cuda}
     places = "i32" if "narrow" in names else "i64"
     for name in names:

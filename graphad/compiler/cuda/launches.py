@@ -1,4 +1,4 @@
-"""What steps of written kernels share: launches, and the workspace of sorts."""
+"""Shared by steps of written kernels: launches, and the workspace of sorts."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class _Steps(Launches):
         self.launch(kernel, math.prod(part), max(math.prod(whole), math.prod(part)), places, *axes)
 
     def _begin(self, way: str, dtype: np.dtype, whole: Sequence[int]) -> None:
-        """What is there before a part is written: a copy of the first operand, or zeros."""
+        """The array before the part is written: a copy of the first operand, or zeros."""
         steps = [step * dtype.itemsize for step in row_strides(whole)]
         if way == "take" or 0 in whole:
             return

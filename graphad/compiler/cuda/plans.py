@@ -123,7 +123,7 @@ class Instance:
             self._stream = stream
             memory = workspace(self.index, stream) if image.has_products else None
             is_rounded = image.has_products and flags.tensor_float_32
-            # What a graph holds of others.
+            # Objects that a captured graph keeps alive.
             key = (*places, 0 if memory is None else memory.data.ptr, is_rounded)
             status = 0
             if not self._captures.replays(key, stream):
@@ -324,7 +324,7 @@ def _counters(rows: Sequence[Row]) -> int:
 
 
 def _resident(function: int, index: int, shape: geometry.Shape) -> int:
-    """How many blocks of a kernel a device runs at once."""
+    """The number of blocks of a kernel that a device runs at once."""
     threads = shape.threads[0] * shape.threads[1]
     each = library().cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, shape.shared)
     return max(1, int(each)) * int(build.attributes_of(index)["MultiProcessorCount"])

@@ -307,7 +307,7 @@ def _loop() -> str:
             f.do(f"call void {f.pointer('%state', RELEASE)}(i32 {thread})")
             with f.when(f.test("ne", came, 0, "i32")):
                 f.ret(INTERRUPTED)
-            # What stands for an answer that is not there may keep a loop going for ever.
+            # A result that was not computed may be any bits, and a loop that tests it might never end.
             verdict = f.word("%state", VERDICT)
             waits = f.test("ne", f.emit(f"or i64 {answer}, {place}"), 0)
             with f.when(f.emit(f"and i1 {waits}, {f.test('ne', verdict, 0)}")):

@@ -26,7 +26,9 @@ JOINS = {
     "put_max": "maximum",
     "put_min": "minimum",
 }
-ADDED = frozenset(("add", "put_max", "put_min"))  # what is combined with what the result has there before
+ADDED = frozenset(
+    ("add", "put_max", "put_min")
+)  # ways that combine the written slice with the present elements of the result
 
 
 class Written(Record):

@@ -48,7 +48,7 @@ _MOST_INTEGER = 2**31
 ROOM = 1024  # the largest size that has no bound, at first
 
 
-Checks = Mapping[Op, Any]  # what each op checks; equal for ops that check the same
+Checks = Mapping[Op, Any]  # op -> what it checks, equal for ops with the same check
 
 
 class Assumed(NamedTuple):
@@ -271,7 +271,7 @@ class _Assuming(Specialiser):
             (value,) = rest
 
     def _beginning(self, op: Any) -> tuple[Any, ...] | None:
-        """What an op computes of its attributes, for a size that the run finds, as a part of that for the largest one."""
+        """The result of an op without inputs for a size that the run finds, as a part of its result for the largest size."""
         (size,) = op.infer().dims
         if not run_time_symbols([size]):
             return None
@@ -304,7 +304,7 @@ class _Assuming(Specialiser):
         return symbol
 
     def _bound(self, x: Any, inputs: Sequence[Any]) -> Any:
-        """What is equal for bounds of slices that certainly are."""
+        """A key that is equal only for bounds of slices that are certainly equal."""
         if type(x) is not tuple:
             return x
         return self._same(inputs[x[1]]), *x[2:]
@@ -349,7 +349,7 @@ class _Assuming(Specialiser):
         )  # also what is not needed any more: `is_checked` asks for it
 
     def _same(self, x: Any) -> Any:
-        """What is equal for operands that certainly have the same value."""
+        """A key that is equal only for operands that certainly have the same value."""
         number = self._number(x)
         return number.size if type(number) is _Size else ("value", self._number_of(number, _DEEP))
 
@@ -413,7 +413,7 @@ class _Assuming(Specialiser):
 
 
 def _without_measures(making: Any) -> Callable[..., Specialiser]:
-    """What makes replays in which no size is found by the run."""
+    """Makes replays in which the run finds no sizes."""
     made, _, prints, room = making.args
     return functools.partial(_Assuming, made, None, prints, room)
 

@@ -74,7 +74,7 @@ def _by_output(op: Cond) -> tuple[list[TensorSpec | None], list[TensorSpec | Non
 
 
 def cost(graph: Graph) -> int | None:
-    """How many elements the graph computes, inner branches included; None if it must run only when selected."""
+    """The number of elements that the graph computes, inner branches included; None if it must run only when selected."""
     total = 0
     for node in graph.nodes:
         if is_branch(node):

@@ -3,7 +3,7 @@
 before:  %2 = max_pool(%0)
 after:   %2 = pad(%0, -inf);  %3 = patches(%2);  %4 = reduce_max(%3)
 
-What a node becomes is traced and put in its place; the new nodes may be expanded in turn.
+The ops that replace a node are traced. The new nodes may be expanded in turn.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _expand(sweep: Sweep, node: Node) -> Sequence[int] | None:
 
 
 def _traced(op: Op, specs: Sequence[Any]) -> Any:
-    """What an op is in terms of others, traced; None if it says nothing."""
+    """The trace of the ops to which an op expands; None if it does not expand."""
     found: list[Any] = []
 
     def run(*inputs: Any) -> list[Any]:

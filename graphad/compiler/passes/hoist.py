@@ -80,7 +80,7 @@ def invariants_first(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
 
 @TABLE.rewrite(branches)
 def loops_in_branches(s: Sweep, node: Node[Cond]) -> Sequence[int] | None:
-    """The same for the loops in branches."""
+    """Hoists from loops inside of branches."""
     op = node.op
     graphs = [sweep(graph, TABLE) for graph in (op.then_graph, op.else_graph)]
     if all(map(operator.is_, graphs, (op.then_graph, op.else_graph))):

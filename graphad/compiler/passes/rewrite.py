@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Op)
 F = TypeVar("F", bound="Found")
-# What a rule gives: the value, or the values, in place of the node's outputs; None leaves the node.
+# The result of a rule: the value, or the values, that replace the node's outputs; None keeps the node.
 Found = int | Sequence[int] | None
 Rule = Callable[["Sweep", Any], Found]  # of nodes with the ops that it is registered for
-# What a rule matches: the class of an op, or what its class says of itself.
+# What a rule matches: a class of ops, or a predicate on classes of ops.
 Match = type[Op] | Callable[[type[Op]], bool]
 DEPTH_LIMIT = 64
 SHARED_CONSTANT = 64  # elements up to which equal constants are found and merged

@@ -55,7 +55,7 @@ def carried(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
 @AGAIN.rewrite(loops)
 @_WITHIN_AGAIN.rewrite(loops)
 def carried_again(s: Sweep, node: Node[Loop]) -> Sequence[int] | None:
-    """The same of a loop that may raise."""
+    """As `carried`, for a loop that may raise an error."""
     return _carried(s, node, True)
 
 

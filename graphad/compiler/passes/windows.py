@@ -60,7 +60,7 @@ class _Touch(Record):
 
 
 class _Window(Record):
-    """What a step does to one carried buffer.
+    """The accesses of a step to one carried buffer.
 
     Attributes:
       number: Which carry the buffer is.
@@ -309,7 +309,7 @@ def _body(op: Loop, window: _Window, number: Any) -> tuple[Graph, bool]:
         return value if same else add(builder, Reshape(tuple(wanted)), value)
 
     def totals(added: Any) -> dict[int, int]:
-        """What is added to the rows of the window."""
+        """The values that are added to the rows of the window."""
         if isinstance(added, tuple):
             return {window.cell(added[0]): in_shape(known[added[1]], dims)}
         first, second = map(totals, added)

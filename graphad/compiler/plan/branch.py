@@ -77,7 +77,7 @@ class BranchMaker:
         return self._outer.place(self._outer.part.sites[self._unit.writes[output]])
 
     def _rows(self, scope: Scope, k: int, is_inside: bool) -> list[tuple[Unit | None, list[Made]]]:
-        """What each unit of one branch does; then, with None, its outputs that are made elsewhere."""
+        """The rows of each unit of one branch; then, with None for the unit, those of outputs that are computed elsewhere."""
         part, direct = scope.part, self._branch.direct[k]
         found: list[tuple[Unit | None, list[Made]]] = [
             (unit, scope.make(unit, scope.places.get(-1 - at))) for at, unit in enumerate(part.units)
@@ -126,5 +126,5 @@ def _reads(part: Partition, value: int) -> bool:
 
 
 def _sites(unit: Unit) -> list[Site]:
-    """What a unit reads, its stages included."""
+    """The sites that a unit reads, its stages included."""
     return [*unit.reads, *[site for stage in unit.stages for site in _sites(stage)]]

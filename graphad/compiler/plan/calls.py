@@ -52,7 +52,7 @@ def call(scope: Scope, unit: Unit) -> Made:
 
 
 class Unanswered(Exception):
-    """What is called has raised an error, so that the run has no answer."""
+    """Raised if a called function has raised an error, so that the run has no result."""
 
 
 def _unanswered(compute: Callable[[list[Any]], Sequence[Any]]) -> Callable[[list[Any]], Sequence[Any]]:

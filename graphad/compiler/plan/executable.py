@@ -33,7 +33,7 @@ from graphad.trace.numbered import with_numbers
 from graphad.trace.size_class import SizeKey, size_class
 from graphad.trace.specialise import Specialised, specialise_call
 
-if TYPE_CHECKING:  # what only compiling needs is imported when something is compiled
+if TYPE_CHECKING:  # modules that only compiling needs are imported when something is compiled
     from graphad.compiler.plan.tiers import Compilation
 
 HOT_CALLS = 3
@@ -122,7 +122,9 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None if it is not possible."""
         with self._lock:
-            compilation = self.size_class.compilation  # which another thread may replace at any moment
+            compilation = (
+                self.size_class.compilation
+            )  # read once, since another thread may replace it at any moment
             if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
                 bound = compilation.bind(self.numbers)
                 if compilation.cannot_measure and self.size_class.compilation is compilation:
@@ -441,7 +443,7 @@ def _walks_an_input(graph: Graph) -> bool:
 
 
 def _elements(graph: Graph, numbers: dict[str, int]) -> int:
-    """How many elements one call computes."""
+    """The number of elements that one call computes."""
     total = 0
     for node in graph.nodes:
         for spec in node.specs:

@@ -91,7 +91,7 @@ def _walks(part: Partition, unit: Unit) -> Iterator[tuple[Site, Sequence[Any], S
 def _branches(
     unit: Unit, targets: Sequence[Site]
 ) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
-    """What the branches of a cond access outside of them: values in C order."""
+    """The values outside of a cond that its branches access, in C order."""
     yield unit.reads[0], (), (), 1
     branch = branch_of(unit)
     for part, values, direct in zip(branch.partitions, branch.values, branch.direct, strict=True):
@@ -106,7 +106,7 @@ def _branches(
 def _rounds(
     part: Partition, unit: Unit, targets: Sequence[Site]
 ) -> Iterator[tuple[Site, Sequence[Any], Sequence[Any], int]]:
-    """What the rounds of a loop op access outside it: a value in C order, or the contiguous slices of a stack."""
+    """The values outside of a loop that its rounds access: values in C order, or the contiguous slices of a stack."""
     repeat = repeat_of(unit)
     op = repeat.op
     reads = passed(unit)

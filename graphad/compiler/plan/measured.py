@@ -49,7 +49,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         (name,) = symbol.symbols
         words = [0] * table.MEASURED
         places: list[tuple[int, Place]] = []
-        # As many as there is room for, where the symbol itself is given.
+        # A size that is the symbol itself has its largest value here.
         words[table.M_EXTENT] = evaluate(most, scope.room) if most is symbol else scope.size(most)
         words[table.M_STEP] = step
         words[table.M_LAST] = scope.size(symbol)

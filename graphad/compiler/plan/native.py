@@ -226,7 +226,7 @@ class Bound:
         return out[0] if len(out) == 1 else tuple(out)
 
     def _passing(self, instance: Any, root: int, offset: int, segment: Segment) -> Any:
-        """What puts a stack of unknown length into its cell of an instance, or gets it from there."""
+        """The function that puts a stack of unknown length into its cell of an instance, or takes it from the cell."""
         spec = self.partition.specs[root]
         dims = (spec.dims or ())[1:]
         is_nested = not is_definite(dims)
@@ -297,7 +297,7 @@ class Bound:
         # A read returns the array at the start of the call; assignments in the plan have values of their own.
         lines += [f"d{i} = v{i}.data" for i in sorted(self._captured)]
         if not schedule.is_single and self.images:
-            # That very array must be checked, since another thread may assign the variable at any moment.
+            # The array that was read must be checked: another thread may assign the variable at any moment.
             known = [i for i in range(len(inputs)) if not self._is_elsewhere(i)]
             names["check"] = self.backend.bind_check(self._guard(len(known), known))
             checked = [f"d{i}" if i in self._captured else inputs[i] for i in known]
@@ -389,7 +389,7 @@ class Bound:
         return out
 
     def _again(self) -> list[str]:
-        """What is done before a run is made again: the next one leaves out what this one has printed."""
+        """Prepares the repetition of a run: the next run does not print the texts that this one has printed."""
         if not self.graph.effects & IO:
             return []
         self._names["again"] = printed.again

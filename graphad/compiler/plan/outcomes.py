@@ -1,4 +1,5 @@
-"""What came of the steps of a native plan: results of the host in the order that is read, and errors in the words of the op."""
+"""The outcomes of a native plan's steps: results of host steps in the memory order that later steps read, and errors that name
+the op."""
 
 from __future__ import annotations
 

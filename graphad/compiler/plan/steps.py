@@ -171,7 +171,7 @@ class Scope:
         return Place.of(FIXED, address, 0, data.nbytes)
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What `make` gives, which rows for other sizes share."""
+        """The result of `make`, which rows for other sizes share."""
         key = tuple([id(each) if isinstance(each, Partition) else each for each in key])
         if key not in self.shared:
             self.shared[key] = make()
@@ -230,7 +230,7 @@ class Scope:
         return rows
 
     def about(self, unit: Unit) -> About:
-        """What errors say of a unit."""
+        """The words about a unit in errors."""
         nodes = unit.nodes or [node for stage in unit.stages for node in stage.nodes]
         names = ", ".join(dict.fromkeys([node.op.name for node in nodes])) or unit.kind
         return About(f"{names}{self.within}", next((node.line for node in nodes if node.line), None))

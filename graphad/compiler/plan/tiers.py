@@ -233,7 +233,7 @@ class Compilation:
         return None
 
     def assume_nothing(self) -> Compilation:
-        """One for the same graph in which slices have the sizes that they turn out to have."""
+        """A compilation of the same graph that assumes no sizes of slices."""
         return Compilation(self.graph, self.literals, self.options, self.device)
 
     def measure_less(self) -> Compilation:
@@ -247,7 +247,8 @@ class Compilation:
         return made
 
     def with_more_room(self) -> Compilation:
-        """One for runs that have found no answer in this one: with more room for sizes without a bound, or without any."""
+        """A compilation for runs that found no result in this one: with more room for sizes without a bound, or without such
+        sizes."""
         from graphad.compiler.passes.assume import ROOM
 
         room = MORE_ROOM * (self._room or ROOM)

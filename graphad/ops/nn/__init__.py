@@ -4,8 +4,8 @@ The modules by subject:
 
     activations           activation, softmaxes, isotonic
     normalisation         normalize, own_moments, statistics
-    convolutions          convolutions, depthwise, conv, windows, halves, morphology
-    pools                 pools, pooling, fractional
+    convolutions          convolutions, depthwise, convolution_ops, windows, halves, morphology
+    pools                 pools, pooling_ops, fractional
     on both               arguments, direct, blocks
     losses                cross_entropy, sampled, ctc, ctc_beams, ranks
     others                embeddings, composed

@@ -1,4 +1,4 @@
-"""The public convolutions, composed of the ops in `conv` and `windows`."""
+"""The public convolutions, composed of the ops in `convolution_ops` and `windows`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.nn.arguments import channels_first, in_order, padding_of, per_axis, require_axes
-from graphad.ops.nn.conv import Convolution, ConvolutionInputGrad
+from graphad.ops.nn.convolution_ops import Convolution, ConvolutionInputGrad
 from graphad.ops.nn.halves import by_halves
 
 

@@ -20,7 +20,7 @@ from graphad.ops.array.transpose import move_axis
 from graphad.ops.linalg import einsum
 from graphad.ops.nn import windows as w
 from graphad.ops.nn.arguments import channels_first, in_order
-from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
+from graphad.ops.nn.convolution_ops import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
 from graphad.ops.nn.convolutions import attributes_of
 
 

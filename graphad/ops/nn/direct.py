@@ -17,7 +17,7 @@ from graphad.ops.linalg.direct import has_tiles
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
-    from graphad.ops.nn.pooling import Pool
+    from graphad.ops.nn.pooling_ops import Pool
     from graphad.ops.nn.windows import Windowed
 
 

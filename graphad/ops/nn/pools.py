@@ -1,4 +1,4 @@
-"""The public pools, composed of the ops in `pooling`."""
+"""The public pools, composed of the ops in `pooling_ops`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.nn import arguments
-from graphad.ops.nn.pooling import AvgPool, MaxPool, MaxPoolPick, Pool
+from graphad.ops.nn.pooling_ops import AvgPool, MaxPool, MaxPoolPick, Pool
 
 
 def _pool(

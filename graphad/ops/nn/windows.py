@@ -34,8 +34,8 @@ from graphad.ops.array.slice import Slice, SliceGrad
 from graphad.ops.array.support import require_gradient
 
 if TYPE_CHECKING:
-    from graphad.ops.nn.conv import ConvolutionInputGrad
-    from graphad.ops.nn.pooling import AvgPoolGrad
+    from graphad.ops.nn.convolution_ops import ConvolutionInputGrad
+    from graphad.ops.nn.pooling_ops import AvgPoolGrad
 
 Pads = tuple[tuple[int, int], ...]
 AXES = ("depth", "height", "width")

@@ -11,8 +11,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import graphad as tf
 from graphad.core.bind import bind
-from graphad.ops.nn.conv import Convolution
-from graphad.ops.nn.pooling import AvgPool, MaxPool
+from graphad.ops.nn.convolution_ops import Convolution
+from graphad.ops.nn.pooling_ops import AvgPool, MaxPool
 from graphad.ops.nn.windows import Patches
 
 SIZES = {1: 11, 2: 7, 3: 5, 4: 4}

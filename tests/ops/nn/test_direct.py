@@ -9,8 +9,8 @@ import graphad as gd
 from graphad.core.errors import UnavailableError
 from graphad.ops.linalg import direct as products
 from graphad.ops.nn import direct
-from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
-from graphad.ops.nn.pooling import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
+from graphad.ops.nn.convolution_ops import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
+from graphad.ops.nn.pooling_ops import AvgPool, AvgPoolGrad, MaxPool, MaxPoolGrad
 
 SHAPES = [
     ((2, 9, 8, 3), (3, 3, 3, 10)),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.ops.nn.pooling import AvgPool, AvgPoolGrad, MaxPool
+from graphad.ops.nn.pooling_ops import AvgPool, AvgPoolGrad, MaxPool
 from graphad.ops.nn.windows import add_windows, padded_shape, unpadded
 
 WINDOWS = [((30, 2), (1, 1), (1, 1)), ((9, 14), (2, 3), (2, 1)), ((12, 9), (3, 1), (3, 4))]

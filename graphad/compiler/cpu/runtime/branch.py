@@ -1,4 +1,4 @@
-"""One of two tables of steps as one plan step, as a byte says.
+"""A plan step that runs one of two tables of steps, chosen by a byte.
 
 The block is that of a loop (`compiler/rows.py`): its BODY is the first branch, its TEST the second, and ANSWER the predicate.
 """

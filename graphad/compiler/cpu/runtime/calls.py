@@ -91,7 +91,8 @@ def words_of(called: Called) -> list[int]:
 
 
 class Called:
-    """What a step calls: `compute` gets arrays at the operands' addresses, and its results are copied to theirs."""
+    """A Python function that a step calls: `compute` gets arrays at the operands' addresses, and its results are copied to the
+    addresses of the results."""
 
     def __init__(self, compute: Compute, operands: Sequence[Shaped], results: Sequence[Shaped]) -> None:
         self.compute, self.operands, self.results = compute, operands, results

@@ -202,7 +202,7 @@ def _means(form: Convolved, dtype: str, shapes: Sequence[Shape], threads: int) -
 
 
 def _behind(start: int, count: int, kind: np.dtype[Any]) -> int:
-    """Where the workspace goes on behind so many numbers."""
+    """The address in the workspace after this many numbers."""
     return start + -(-count * kind.itemsize // 64) * 64
 
 
@@ -256,7 +256,7 @@ def _divided(
 
 
 def _elsewhere(parts: Sequence[Part], where: dict[int, Place]) -> list[Part]:
-    """The same steps with some of their places elsewhere."""
+    """The same steps with other addresses for some of their arrays."""
 
     def moved(place: Place) -> Place:
         there, begin = where.get(place[0], (place[0], 0))

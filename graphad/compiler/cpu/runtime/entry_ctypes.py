@@ -55,7 +55,7 @@ class Entry:
 
 
 class CtypesEntry(Entry):
-    """The same in Python: for interpreters whose objects cannot be read directly."""
+    """The entry by ctypes, for interpreters whose objects cannot be read directly."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()

@@ -53,7 +53,7 @@ _KEPT_BYTES = 1 << 19  # of one loop's stacks that stay with an instance
 _FIRST_BYTES = 1 << 14  # of one loop's stacks, unless there are fewer rounds
 
 
-# What a loop prints at its begin, in between and at its end.
+# The lines that a loop prints at its beginning, in each round and at its end.
 
 
 def _grown(f: Function, s: str) -> Iterator[str]:

@@ -50,7 +50,7 @@ _EXTREMES = "declare i64 @llvm.smax.i64(i64, i64)\ndeclare i64 @llvm.smin.i64(i6
 
 
 _PUTTING = ("put", "put_max", "put_min")
-_CALLED = {"add": "added", "put_max": "max_of", "put_min": "min_of"}  # what combines two slices
+_CALLED = {"add": "added", "put_max": "max_of", "put_min": "min_of"}  # the functions that combine two slices
 
 
 GATHERED = ("max", "min", "mul")  # begin with the first slice of each place, and mark that there is one
@@ -120,7 +120,7 @@ def _combined_slice(name: str, way: str, kind: str) -> str:
 
 
 def _extreme_slice(way: str, kind: str) -> str:
-    """What NumPy's maximum and minimum are: NaN if one is, the first of equal numbers."""
+    """The maximum or minimum as NumPy defines it: NaN if an operand is NaN, and the first of equal numbers."""
     f = Function(
         f"void @{way}_of(ptr noalias %to, ptr noalias %from, i64 %n)", "internal", "nounwind alwaysinline"
     )
@@ -226,7 +226,7 @@ def moving_text(size: int) -> str:
 
 
 def _band(size: int) -> str:
-    """Of each row zeros, the elements of the band, zeros."""
+    """Writes each row as zeros, the elements of the band, and zeros."""
     f = Function("i32 @graphad_band(ptr %ret, ptr %exc, i64 %block)")
     w = f.emit("inttoptr i64 %block to ptr")
     columns = f.word(w, B_COLUMNS)

@@ -21,7 +21,7 @@ from graphad.core.errors import UnavailableError
 from graphad.kernels import forms
 
 BATCH_RANK = 4
-WHOLE, LOWER, UPPER = range(3)  # what is read of a matrix; the rest of it is taken to be 0
+WHOLE, LOWER, UPPER = range(3)  # the triangle of a matrix that is read; its other elements count as 0
 
 # words of the step's block; strides in bytes
 FUNCTION, N, K, PART, LETTER, A, B, Y, WORK = range(9)

@@ -1,4 +1,4 @@
-"""What masks take, as plan steps: slices where a mask is true, one behind the other, and the transpose.
+"""Masks as plan steps: the slices where a mask is true, one after another, and the transpose of that.
 
 All operands are in C order: an array is [outer, count, inner], the mask [count], and the slices that it takes are [outer, number,
 inner]. A step whose mask is true at another number of places ends with NO_ANSWER.

@@ -28,7 +28,7 @@ lock = forks.awaited()
 
 _machine: tuple[Any, Any] | None = None  # (binding module, target machine)
 _engine: Any = None
-_immortal: list[Any] = []  # one more reference each, never given back
+_immortal: list[Any] = []  # each has one reference more, which is never released
 _numbers = itertools.count()
 
 
@@ -63,7 +63,7 @@ def target() -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=1)
 def fingerprint() -> str:
-    """What object code depends on besides its source: compiler version, platform, processor and its features."""
+    """Everything besides the source on which object code depends: compiler version, platform, processor and its features."""
     parts = {"llvmlite": version_parts()["llvmlite"], **host().parts}
     return "|".join(f"{name}={value}" for name, value in parts.items())
 
@@ -138,7 +138,7 @@ def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> d
     )
 
 
-# What texts are made of beside the modules of this package.
+# Files outside of this package from which texts are printed.
 _OUTSIDE = (
     "compiler/assembly.py",
     "compiler/cpu/vectormath",

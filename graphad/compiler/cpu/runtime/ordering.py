@@ -97,7 +97,7 @@ def _insert() -> str:
     at = f.slot("i64", "%held")
     with f.when(f.test("eq", "%held", "%most")):
         last = f.emit("sub i64 %most, 1")
-        # It is not among those that are kept unless it comes before the last one.
+        # An element is kept only if it comes before the last of those kept so far.
         with f.when(f.test("uge", "%key", f.word(_pair(f, "%pairs", last), 0))):
             f.ret()
         at.set(last)
@@ -130,7 +130,7 @@ def _by_bytes(bits: int) -> str:
         shift = f.emit(f"shl i64 {number}, 3")
         counts = f.at("%counts", f.emit(f"mul i64 {number}, {_BUCKETS}"))
         first = f.emit(f"and i64 {f.emit(f'lshr i64 {f.word(here.get(), 0)}, {shift}')}, 255")
-        # Nothing is to be done where all have the same byte.
+        # A pass is skipped if this byte is the same in all keys.
         with f.when(f.test("ne", f.word(counts, first), "%n")):
             total = f.slot("i64", 0)
             with f.loop(0, _BUCKETS) as b:

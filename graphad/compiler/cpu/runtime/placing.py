@@ -208,7 +208,7 @@ def parts(form: Placed, dtypes: Sequence[str], shapes: Sequence[Sequence[int]]) 
 
 
 def _around(form: Placed, dtype: np.dtype[Any], whole: Sequence[int], strides: Sequence[int]) -> list[Part]:
-    """What is there before a part is written: a copy of the first operand, or zeros."""
+    """The array before the part is written: a copy of the first operand, or zeros."""
     if form.way == "put":
         words = movement.copy_words(dtype.itemsize, whole, strides, strides)
         step = Step(movement.copy_kernel(dtype.itemsize), words, (movement.SOURCE, movement.TARGET))

@@ -179,7 +179,7 @@ def add_products(
 
 
 def places_of(f: Body, rows: int, wide: int) -> list[str]:
-    """Where the vectors of a tile of C are, row by row."""
+    """The addresses of the vectors of a tile of C, row by row."""
     return [
         f.item(f.item("%c", f.math("mul", "%ldc", r)), w * f.shape.lanes)
         for r in range(rows)

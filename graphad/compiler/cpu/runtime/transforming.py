@@ -83,7 +83,7 @@ def has(form: Transformed, dtype: str) -> bool:
 
 
 def _wanted(form: Transformed, x: np.ndarray, n: int) -> np.ndarray:
-    """What the eager op gives for x, of `n` real numbers or half their spectrum."""
+    """The result of the eager op for x, which is `n` real numbers or half of their spectrum."""
     axes = tuple(range(-form.rank, 0))
     if form.way == "fft":
         function = np.fft.ifftn if form.inverse else np.fft.fftn

@@ -144,7 +144,7 @@ def parts(form: Applied, dtypes: Sequence[str], shapes: Sequence[Sequence[int]])
         return _copied(form.fn, shape, strides, itemsizes)
     if not shape or (form.fn is np.power and not shapes[1]):
         return None  # eager numbers have an arithmetic of their own, and powers to one number have ways of their own
-    # One number is walked as an array, as NumPy does.
+    # A single number is treated as an array, as NumPy does.
     axes = collapsed(shape, strides) or [(1, tuple(itemsizes))]
     if len(axes) > 3:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphad.compiler.cpu.runtime import blas, convolving, pool
-from graphad.ops.nn.conv import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
+from graphad.ops.nn.convolution_ops import Convolution, ConvolutionFilterGrad, ConvolutionInputGrad
 
 pytestmark = pytest.mark.skipif(not blas.tiles("float32"), reason="no tiles for this machine")
 
