@@ -32,7 +32,6 @@ from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.sparse import values_of
 from graphad.core.tensor import VALUES, Handle, Mark, Tensor
 from graphad.gradient.backward import backward, dense
-from graphad.gradient.explain_none import warn_of_unconnected
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
@@ -110,7 +109,7 @@ def jacobian(
     asked = Mode(mode.value == "zero", parallel_iterations, use_pfor)
     with tape.computing(), along(target):
         results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, asked))
-        warn_of_unconnected("GradientTape.jacobian", tape, (target,), wanted, results)
+        _warn("GradientTape.jacobian", tape, target, wanted, results)
     out = []
     for x, result in zip(wanted, results, strict=True):
         if result is None and asked.zero:
@@ -119,12 +118,21 @@ def jacobian(
     return rebuild(out)
 
 
+def _warn(
+    name: str, tape: GradientTape, target: Tensor, sources: Sequence[Value], results: Sequence[Tensor | None]
+) -> None:
+    if any(result is None for result in results):
+        from graphad.gradient.explain_none import warn_of_unconnected  # which few programs need
+
+        warn_of_unconnected(name, tape, (target,), sources, results)
+
+
 def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Value], forward: bool) -> list[Tensor]:
     """The Jacobians of one target, zeros for unconnected sources; `forward` prefers columns."""
     target = _as_target(target)
     with tape.computing(), along(target):
         found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
-        warn_of_unconnected("jacobian", tape, [target], sources, found)
+        _warn("jacobian", tape, target, sources, found)
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
