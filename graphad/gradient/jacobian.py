@@ -52,7 +52,6 @@ from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
-from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
@@ -243,7 +242,7 @@ def _row_by_row(
     basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *ranked(target.dims)))
     rows = []
     for i in range(product(target.dims)):
-        bars: Bars = {mark_of(target): getitem(basis, i)}
+        bars: Bars = {mark_of(target): basis[i]}
         backward(path, bars, set(marks), TRANSFORMS)
         rows.append([dense(bars.get(m)) for m in marks])
     return [_joined([row[k] for row in rows], target, x) for k, x in enumerate(sources)]
@@ -484,7 +483,7 @@ def _zeros_like_rows(target: Tensor, source: Value, sizes: Sequence[Size]) -> Te
     if -1 not in sizes:
         return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
     of_target, of_source = shape(target), shape(source)
-    return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
+    return zeros(concat([of_target, of_source[1:]], 0), source.spec.dtype)
 
 
 def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Mark, mode: Mode) -> Tensor:
@@ -495,7 +494,7 @@ def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Ma
         backward(path, bars, {mark}, TRANSFORMS)
         return [dense(bars.get(mark))]
 
-    sizes = getitem(shape(target), slice(1, None))
+    sizes = shape(target)[1:]
     row = traced_row("batch_jacobian_row", sizes, ranked(target.dims)[1:], target.dtype, pull)
     if not row.present[0]:
         return _zeros_like_rows(target, source, [-1])
