@@ -1,7 +1,7 @@
 """Public names: each stands in one list, is found, listed and typed there, and what is not there is refused with a cure."""
 
 import ast
-import importlib
+import importlib.util
 import json
 import os
 import pickle
@@ -270,6 +270,58 @@ def test_a_first_call_imports_nothing_that_only_other_programs_need(
              "graphad.ops.array.gather", "graphad.ops.array.transpose", "graphad.ops.array.join",
              "graphad.ops.math.bitwise", "graphad.kernels.forms"}  # fmt: skip
     assert more & set(done.stdout.split()) == set()
+
+
+JACOBIAN = """
+x = tf.ones((3, 3))
+
+@tf.function(jit_compile=True)
+def f(w):
+    with tf.GradientTape() as outer:
+        outer.watch(w)
+        with tf.GradientTape() as inner:
+            inner.watch(w)
+            y = tf.reduce_sum(tf.tanh(x @ w))
+        g = inner.gradient(y, w)
+    return outer.jacobian(g, w)
+
+f(x)
+"""
+SAVED = """
+class Model(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = tf.Variable(tf.ones((3, 3)))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+    def __call__(self, x):
+        return tf.tanh(x @ self.w)
+
+tf.saved_model.save(Model(), "model")
+tf.saved_model.load("model")(tf.ones((2, 3)))
+"""
+_NATIVE = ("branch convolved convolving counted drawing factorising growing indexing lapack masking measuring ordering placing "
+           "repeat rolling searching transforming ufuncs")  # fmt: skip
+
+
+@pytest.mark.parametrize("text, absent", [
+    (JACOBIAN, {"graphad.ops.control.loop", "graphad.ops.control.cond", "graphad.ops.control.either",
+                "graphad.vectorize.vectorize_graph", "graphad.gradient.explain_none", "graphad.compiler.plan.repeat",
+                "graphad.compiler.plan.branch", *[f"graphad.compiler.cpu.runtime.{x}" for x in _NATIVE.split()]}),
+    (SAVED, {"graphad.ops.random.generator", "graphad.ops.random.state", "graphad.ops.sparse.tensor",
+             "graphad.ops.array.sorting", "graphad.ops.array.gather", "graphad.ops.array.slice"}),
+], ids=["jacobian", "saved"])  # fmt: skip
+def test_a_program_imports_no_family_of_ops_that_it_does_not_use(
+    tmp_path: Path, text: str, absent: set[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"import sys, graphad as tf\n{text}print(*sys.modules)\n")
+    done = subprocess.run(
+        [sys.executable, str(program)], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert absent & set(done.stdout.split()) == set()
+    assert [name for name in absent if importlib.util.find_spec(name) is None] == []  # no name is out of date
 
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -32,7 +32,6 @@ from graphad.core.shapes import TensorShape, format_dims, is_definite, ranked
 from graphad.core.sparse import values_of
 from graphad.core.tensor import VALUES, Handle, Mark, Tensor
 from graphad.gradient.backward import backward, dense
-from graphad.gradient.explain_none import warn_of_unconnected
 from graphad.gradient.forward import push_entries
 from graphad.gradient.independence import mixing_op
 from graphad.gradient.jacobian_plan import costs, path_between, plan_jacobian, plan_rows
@@ -53,7 +52,6 @@ from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
-from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
@@ -110,7 +108,7 @@ def jacobian(
     asked = Mode(mode.value == "zero", parallel_iterations, use_pfor)
     with tape.computing(), along(target):
         results = _vectorising("jacobian", use_pfor, lambda: _jacobians(tape, target, wanted, asked))
-        warn_of_unconnected("GradientTape.jacobian", tape, (target,), wanted, results)
+        _warn("GradientTape.jacobian", tape, target, wanted, results)
     out = []
     for x, result in zip(wanted, results, strict=True):
         if result is None and asked.zero:
@@ -119,12 +117,21 @@ def jacobian(
     return rebuild(out)
 
 
+def _warn(
+    name: str, tape: GradientTape, target: Tensor, sources: Sequence[Value], results: Sequence[Tensor | None]
+) -> None:
+    if any(result is None for result in results):
+        from graphad.gradient.explain_none import warn_of_unconnected  # which few programs need
+
+        warn_of_unconnected(name, tape, (target,), sources, results)
+
+
 def jacobian_of(tape: GradientTape, target: Tensor, sources: Sequence[Value], forward: bool) -> list[Tensor]:
     """The Jacobians of one target, zeros for unconnected sources; `forward` prefers columns."""
     target = _as_target(target)
     with tape.computing(), along(target):
         found = _jacobians(tape, target, sources, Mode(True, None, True, forward))
-        warn_of_unconnected("jacobian", tape, [target], sources, found)
+        _warn("jacobian", tape, target, sources, found)
     return [_zeros(target, x) if result is None else result for x, result in zip(sources, found, strict=True)]
 
 
@@ -235,7 +242,7 @@ def _row_by_row(
     basis = reshape(eye(product(target.dims), dtype=target.dtype), (-1, *ranked(target.dims)))
     rows = []
     for i in range(product(target.dims)):
-        bars: Bars = {mark_of(target): getitem(basis, i)}
+        bars: Bars = {mark_of(target): basis[i]}
         backward(path, bars, set(marks), TRANSFORMS)
         rows.append([dense(bars.get(m)) for m in marks])
     return [_joined([row[k] for row in rows], target, x) for k, x in enumerate(sources)]
@@ -476,7 +483,7 @@ def _zeros_like_rows(target: Tensor, source: Value, sizes: Sequence[Size]) -> Te
     if -1 not in sizes:
         return zeros(TensorShape(tuple(sizes)), source.spec.dtype)
     of_target, of_source = shape(target), shape(source)
-    return zeros(concat([of_target, getitem(of_source, slice(1, None))], 0), source.spec.dtype)
+    return zeros(concat([of_target, of_source[1:]], 0), source.spec.dtype)
 
 
 def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Mark, mode: Mode) -> Tensor:
@@ -487,7 +494,7 @@ def _batch_rows_later(path: list[Entry], target: Tensor, source: Value, mark: Ma
         backward(path, bars, {mark}, TRANSFORMS)
         return [dense(bars.get(mark))]
 
-    sizes = getitem(shape(target), slice(1, None))
+    sizes = shape(target)[1:]
     row = traced_row("batch_jacobian_row", sizes, ranked(target.dims)[1:], target.dtype, pull)
     if not row.present[0]:
         return _zeros_like_rows(target, source, [-1])

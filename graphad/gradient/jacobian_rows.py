@@ -20,7 +20,6 @@ from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.sequence import range as arange
 from graphad.ops.array.shape import shape
 from graphad.ops.array.sizes import joined
-from graphad.ops.array.slice import getitem
 from graphad.ops.array.transpose import transpose
 from graphad.ops.math.cast import cast
 from graphad.ops.math.complexes import COMPLEX, real
@@ -134,7 +133,7 @@ def of_sizes(y: Tensor, first: tuple[Value, int], second: tuple[Value, int]) -> 
     for x, start in (first, second):
         dims = None if x.dims is None else x.dims[start:]
         sizes = shape(x)
-        parts.append((dims, getitem(sizes, slice(start, None)) if start else sizes))
+        parts.append((dims, sizes[start:] if start else sizes))
     whole, given = joined(*parts)
     return bind(Reshape(whole), y, *given)
 

@@ -31,7 +31,6 @@ from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import ExpandDims, Reshape, reshape
 from graphad.ops.array.shape import shape
-from graphad.ops.array.slice import getitem
 from graphad.ops.control.layers import merged
 from graphad.ops.control.stacks import known_spec
 from graphad.ops.hints import HINTS
@@ -183,7 +182,7 @@ class BatchContext:
             raise UnansweredError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
         rows = []
         for i in range(self.size):
-            out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
+            out = bind_all(op, [x[i] if self._stacked[k] else x for k, x in enumerate(xs)])
             rows.append(out)
         if not rows:
             return self._no_rows(op, xs)

@@ -23,7 +23,6 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.slice import getitem
 from graphad.vectorize.batch import BatchLevel, batched, stack_rows
 from graphad.vectorize.closing import closed
 
@@ -95,7 +94,7 @@ def in_chunks(
 
 def _cut(x: Any, full: int, chunk: int) -> Tensor:
     """The rows of x that fill chunks, [chunks, rows of a chunk, ...]."""
-    rows = getitem(x, slice(full * chunk))
+    rows = x[: full * chunk]
     return bind(Reshape((full, chunk, *x.dims[1:])), rows)
 
 
@@ -105,7 +104,7 @@ def _part(
     """The outputs for `size` rows from `start` on."""
     level = BatchLevel(size)
     rows = slice(start, start + size)
-    values = [getitem(x, rows) if s else x for x, s in zip(inputs, stacked, strict=True)]
+    values = [x[rows] if s else x for x, s in zip(inputs, stacked, strict=True)]
     with entered(level):
         outputs = replay(graph, [level.wrap(x, s) for x, s in zip(values, stacked, strict=True)])
     return [stack_rows(level, y) for y in outputs]

@@ -203,12 +203,12 @@ class Compilation:
 
     def _with_assumed_sizes(self) -> Schedule | None:
         """The schedule with the sizes that slices have unless they are clipped; None where native code would not gain by it."""
+        if self._source is None:
+            return None
         from graphad.compiler.passes.assume import ROOM, assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
         from graphad.compiler.units import why_in_python
 
-        if self._source is None:
-            return None
         for measures in (True, False) if self._room is not None and self.backend.has_measures else (False,):
             found = assumed(self._source, measures, self._room or ROOM)
             if found is None or (measures and not found.rooms):
