@@ -48,7 +48,7 @@ def test_an_axis_of_another_call():
     for axis in (tf.constant(1), 1):
         np.testing.assert_allclose(f(tf.constant(X), axis), tf.reduce_sum(X, 1), rtol=1e-5)
     unknown = tf.function(
-        f.python_function, input_signature=[tf.TensorSpec(None), tf.TensorSpec([], tf.int32)]
+        f.python_function, input_signature=[tf.TensorSpec(None, tf.float64), tf.TensorSpec([], tf.int32)]
     )
     with pytest.raises(
         TypeError,
