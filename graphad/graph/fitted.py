@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from graphad.core.dims import UndecidedSize
 from graphad.core.dtypes import from_numpy
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, output_specs
-from graphad.core.shapes import are_numbers, is_definite
+from graphad.core.shapes import are_numbers, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 
 _MOST = 256  # checked shapes that a node remembers: a loop that grows an array has the same shapes in its next call
@@ -53,9 +55,20 @@ def fitted(op: Op, specs: Sequence[TensorSpec], evaluate: Callable[..., Any]) ->
     if all(is_definite(spec.dims) for spec in specs):
         return evaluate
     accepted: set[Any] = set()
+    try:
+        made_for = output_specs(op, specs)
+    except UndecidedSize:  # the op has numbers for symbols that the specs have
+        made_for = ()
 
     def check(shapes: Any, values: Sequence[Any]) -> None:
-        output_specs(op, [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in values])
+        given = [TensorSpec.of(np.shape(x), from_numpy(x.dtype)) for x in values]
+        for found, wanted in zip(output_specs(op, given), made_for, strict=False):
+            if found.dims is not None and wanted.dims is not None and len(found.dims) != len(wanted.dims):
+                shown = " and ".join([format_dims(spec.dims) for spec in given])
+                raise InvalidArgumentError(
+                    f"{op.caller}: operands of shapes {shown} give one of shape {format_dims(found.dims)}, and the function was "
+                    f"traced for {format_dims(wanted.dims)}; give operands that fit each other."
+                )
         if len(accepted) >= _MOST:
             accepted.clear()
         accepted.add(shapes)

@@ -48,7 +48,7 @@ from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, blocks,
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import shape, shape_of, sizes_of
 from graphad.ops.array.sizes import joined, shape_was_claimed
-from graphad.ops.array.support import all_stacked, index_tensor, put_back, static_int
+from graphad.ops.array.support import all_stacked, index_tensor, over_open_axes, put_back, static_int
 from graphad.ops.array.transpose import move_axis
 
 _MANY = 1024  # elements; fewer are taken as quickly by NumPy's own function
@@ -298,7 +298,8 @@ def gather(
                 f"gather: batch_dims is {lead - i.ndim}, indices has rank {i.ndim} only."
             )
     if place is None:
-        raise ArgumentTypeError("gather: axis must be known while tracing; give an int.")
+        along = lambda axis: gather(x, i, axis=axis, batch_dims=lead)  # noqa: E731
+        return over_open_axes("gather", axis, x, along, False)  # type: ignore[arg-type]
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
     return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), lead), x, i)

@@ -45,6 +45,7 @@ from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.support import (
     all_stacked,
     merge_dims,
+    over_open_axes,
     row_beside,
     same_row,
     shifted,
@@ -149,7 +150,8 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = None) -> Ten
     tensors: list[Any] = items if all(type(x) is EagerTensor for x in items) else lift_all("concat", items)
     place = static_int("concat", axis, "axis")
     if place is None:
-        raise ArgumentTypeError("concat: axis must be known while tracing; give an int.")
+        some = next((x for x in tensors if x.ndim is not None), tensors[0])
+        return over_open_axes("concat", axis, some, lambda axis: concat(tensors, axis), False)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     if rank == 0:
         raise InvalidArgumentError(

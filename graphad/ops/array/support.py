@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -157,6 +158,19 @@ def static_int(op: str, x: object, name: str) -> Size | None:
             else ArgumentTypeError(f"{op}: {name} must be an integer, got {x!r}.")
         )
     return int(value)
+
+
+def is_open(axis: object) -> TypeGuard[Tensor]:
+    """Whether an `axis` argument is a tensor whose value is not known while tracing."""
+    return isinstance(axis, Tensor) and axis.known is None
+
+
+def over_open_axes(
+    op: str, axis: TensorLike, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
+) -> Tensor:
+    """`function` of the axes that a tensor names which is not known: see `ops/control/axes.py`, which few programs need."""
+    module = importlib.import_module("graphad.ops.control.axes")
+    return module.for_each(op, lift(axis), x, function, several)  # type: ignore[no-any-return]
 
 
 def requested_size(op: str, size: TensorLike, word: str) -> tuple[Any, tuple[Any, ...]]:

@@ -29,7 +29,7 @@ from graphad.core.composed import Composed
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.dtypes import DType, int64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.refusal import refuse
@@ -41,7 +41,14 @@ from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
-from graphad.ops.array.support import INTEGERS, index_tensor, row_beside, static_array, static_axes
+from graphad.ops.array.support import (
+    INTEGERS,
+    index_tensor,
+    over_open_axes,
+    row_beside,
+    static_array,
+    static_axes,
+)
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.complexes import CONJ
@@ -387,7 +394,7 @@ def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tens
     x = lift(tensor)
     values = static_axes(axis)
     if values is None:
-        raise ArgumentTypeError("reverse: axis must be known while tracing; give integers.")
+        return over_open_axes("reverse", axis, x, lambda axes: reverse(x, axes))  # type: ignore[arg-type]
     axes = normalize_axes("reverse", _integers("reverse", axis, values), x.ndim, "tensor", x.dims)
     return bind(Reverse(axes or ()), x)
 
@@ -482,7 +489,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     x = lift(input)
     values = static_axes(axis)
     if values is None:
-        raise ArgumentTypeError("roll: axis must be known while tracing; give integers.")
+        return over_open_axes("roll", axis, x, lambda axis: roll(x, shift, axis), False)  # type: ignore[arg-type]
     axes = tuple(
         [normalize_axis("roll", a, x.ndim, "input", x.dims) for a in _integers("roll", axis, values)]
     )

@@ -118,8 +118,8 @@ _BOOLS = "operands of dtype bool broadcast together."
 
 @define
 class Equals(Op):
-    """x = y elementwise, operands of one dtype broadcast together, or whether they differ if `negated`. Where a graph is made
-    for shapes that do not broadcast, it becomes a scalar: False, or True if `negated`. The result is bool.
+    """x = y elementwise, operands of one dtype broadcast together, or whether they differ if `negated`; of shapes that do not
+    broadcast a scalar: False, or True if `negated`. Unknown sizes are taken to broadcast. The result is bool.
     """
 
     name = "equals"
@@ -143,7 +143,8 @@ class Equals(Op):
             return ()
 
     def eval(self, x: Array, y: Array) -> Array:
-        broadcast_dims(self._op.name, x.shape, y.shape)  # the graph says already which rank the result has
+        if self._dims(x.shape, y.shape) == () != x.shape + y.shape:
+            return np.bool_(self.negated)  # type: ignore[return-value]
         return self._op.eval(x, y)  # type: ignore[no-any-return]
 
     def fold(self, ctx: FoldContext, x: Ranked, y: Ranked) -> Tensor | None:

@@ -34,13 +34,12 @@ from graphad.core.shapes import are_compatible, are_numbers, format_dims, normal
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, running, widened
-from graphad.ops.array.support import row_beside, same_row
+from graphad.ops.array.support import is_open, over_open_axes, row_beside, same_row
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import ADD, MUL, SUB
 from graphad.ops.math.compare import NOT_EQUAL
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
-from graphad.ops.math.reduce import is_open, over_open_axes
 from graphad.ops.math.select import MINIMUM, SELECT
 from graphad.ops.native_steps import by_step
 from graphad.ops.rules import (

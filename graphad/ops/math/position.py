@@ -30,8 +30,8 @@ from graphad.core.shapes import format_dims, normalize_axis, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
+from graphad.ops.array.support import is_open, over_open_axes
 from graphad.ops.choice import chosen
-from graphad.ops.math.reduce import is_open, over_open_axes
 
 _ORDERED = REAL | BOOLEAN
 

@@ -6,9 +6,8 @@ unknown rank. A VJP restores the reduced axes with size 1 and broadcasts.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +54,7 @@ from graphad.ops.accumulate import (
 from graphad.ops.array.broadcast import broadcast_like
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
+from graphad.ops.array.support import is_open, over_open_axes
 from graphad.ops.directly import directly, is_eager, is_normal
 from graphad.ops.elementwise import named
 from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, scaled
@@ -446,19 +446,6 @@ def as_axes(op: str, axis: object, x: Tensor) -> tuple[int, ...] | None:
     ):
         raise ArgumentTypeError(f"{op}: axis must be None, an integer or a list of integers, got {axis!r}.")
     return normalize_axes(op, axis, x.ndim, "x", x.dims)
-
-
-def over_open_axes(
-    op: str, axis: Tensor, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
-) -> Tensor:
-    """See `ops/control/axes.py`, which few programs need."""
-    module = importlib.import_module("graphad.ops.control.axes")
-    return module.for_each(op, axis, x, function, several)  # type: ignore[no-any-return]
-
-
-def is_open(axis: object) -> TypeGuard[Tensor]:
-    """Whether an `axis` argument is a tensor whose value is not known while tracing."""
-    return isinstance(axis, Tensor) and axis.known is None
 
 
 def _reduce(op_class: type[Reduction], x: Tensor, axis: object, keepdims: bool) -> Tensor:

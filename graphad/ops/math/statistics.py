@@ -16,6 +16,7 @@ from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.reshape import Squeeze, expand_dims
+from graphad.ops.array.support import is_open, over_open_axes
 from graphad.ops.array.transpose import transpose
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.math.arithmetic import MUL, SUB, abs, square
@@ -23,7 +24,7 @@ from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import not_equal
 from graphad.ops.math.complexes import CONJ, conjugate, real
 from graphad.ops.math.power import pow, root_of_squares, sqrt
-from graphad.ops.math.reduce import ReduceMean, as_axes, is_open, over_open_axes, reduce_max, reduce_sum
+from graphad.ops.math.reduce import ReduceMean, as_axes, reduce_max, reduce_sum
 from graphad.ops.math.sum_of_products import sum_of_products
 from graphad.ops.rules import scalar_like
 

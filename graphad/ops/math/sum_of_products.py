@@ -30,11 +30,11 @@ from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import summed
-from graphad.ops.array.support import merge_dims
+from graphad.ops.array.support import is_open, merge_dims
 from graphad.ops.choice import product
 from graphad.ops.math.arithmetic import ADD, MUL, SQUARE, scaled
 from graphad.ops.math.complexes import conjugate
-from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, is_open, reduce_sum
+from graphad.ops.math.reduce import ReduceSum, Reduction, as_axes, reduce_sum
 from graphad.ops.rules import OF_THE_OTHER, align_stacked, same_dtype
 
 _PART = 512  # elements that BLAS adds at a time: few enough that its running sums lose no more digits than sums in pairs

@@ -393,9 +393,9 @@ def test_a_branch_that_may_raise_assigns_nothing_before_the_error() -> None:
 def test_branches_without_native_code_are_steps_in_python() -> None:
     @tf.function(jit_compile=True)
     def f(x: Any, k: Any) -> Any:
-        return tf.cond(k > 0, lambda: tf.linalg.lu(x)[0], lambda: tf.zeros([N, N], tf.float64))
+        return tf.cond(k > 0, lambda: tf.linalg.lu(x)[0], lambda: tf.zeros([40, 40], tf.float64))
 
-    x = numbers(N, N)
+    x = numbers(40, 40)
     assert f(x, tf.constant(0)).numpy().sum() == 0
     np.testing.assert_allclose(f(x, tf.constant(1)).numpy(), tf.linalg.lu(x)[0])
     units = explain(f)(x, tf.constant(1)).units

@@ -236,7 +236,7 @@ def test_a_loop_that_only_calls_evals_stays_a_step_in_python() -> None:
             x = tf.linalg.lu(x)[0]
         return x + 1
 
-    assert "repeat" not in explain(tf.function(f, jit_compile=True))(tf.eye(2)).units
+    assert "repeat" not in explain(tf.function(f, jit_compile=True))(tf.eye(40)).units
 
 
 def test_only_calls_keep_the_lock_of_the_interpreter() -> None:

@@ -33,6 +33,9 @@ OF_ONE: dict[str, Callable[[Any, Any], Any]] = {
     "cumsum": lambda x, axis: tf.cumsum(x, axis, reverse=True),
     "cumprod": tf.math.cumprod,
     "cumulative_logsumexp": tf.math.cumulative_logsumexp,
+    "concat": lambda x, axis: tf.concat([x, x * 2], axis),
+    "gather": lambda x, axis: tf.gather(x, [0, 0], axis=axis),
+    "roll": lambda x, axis: tf.roll(x, 2, axis),
 }
 
 
@@ -65,6 +68,13 @@ def test_of_several_axes(keepdims: bool, size: int | None) -> None:
     if size in (None, 2):
         with pytest.raises(tf.errors.InvalidArgumentError, match="name the same axis twice"):
             compiled(tf.constant(X), tf.constant((1, -2), tf.int64))
+
+
+def test_reverse() -> None:
+    compiled = tf.function(tf.reverse, input_signature=[SPECS[0], tf.TensorSpec([None], tf.int32)])
+    for axes in ((), (1,), (-1,), (0, 2), (2, 0, 1)):
+        found = compiled(tf.constant(X), tf.constant(axes, tf.int32)).numpy()
+        np.testing.assert_array_equal(found, np.flip(X, axes))
 
 
 def test_derivatives_rows_and_files(tmp_path: Any) -> None:
