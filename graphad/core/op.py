@@ -81,8 +81,7 @@ class Op(FindsSizes, metaclass=OpType):
       attributes, declared: The names of the attributes, in order; their types, as in the class (`core/schema.py`).
       defaults: The values of those that need not be given.
       op_class: The class itself; for the class that `refers` derives, the original class.
-      refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
-      compiling.
+      refers: Inputs give some of its sizes, or sizes follow from others: no short way, and specialised before compiling.
       given: How many of the last inputs give sizes.
       eval_checks: `eval` checks sizes that only the run knows, so that no other check is needed.
       live: It holds live objects, so it cannot be saved.
@@ -107,8 +106,7 @@ class Op(FindsSizes, metaclass=OpType):
       tells_taken: Its result tells which elements of a cotangent a `where` took; since only elements that are not finite depend
       on it, a rule that reads it is linear nevertheless.
       takes_spread: The steps of its rule take a cotangent of ones that all lie in one place as quickly as any other, or quicker.
-      takes_symbols: Whether `eval` also computes with symbols for sizes, in arrays of objects; or the positions of the inputs
-        that may hold some.
+      takes_symbols: Whether `eval` also takes symbols for sizes, in arrays of objects; or the positions of such inputs.
       spreads: The elements of its result are those of its first input, in another shape.
       returns_input: `eval` may return an input unchanged.
       rounds_once: It computes float16 and bfloat16 in float32, and rounds the result.
@@ -233,12 +231,7 @@ class Op(FindsSizes, metaclass=OpType):
         return self.eval
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        """The same for operands of these specs, whose sizes are numbers, where knowing them saves more than a look at each
-        operand takes; None where it does not.
-
-        A loop calls it once and the function in each round. The function gives the bits of `eval`, and NumPy scalars for shape
-        (); operands that are not NumPy's it leaves to `eval`.
-        """
+        """The same for operands of these specs, if that saves looks (`graph/fitted.py`)."""
         return None
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
