@@ -81,8 +81,7 @@ class Op(FindsSizes, metaclass=OpType):
       attributes, declared: The names of the attributes, in order; their types, as in the class (`core/schema.py`).
       defaults: The values of those that need not be given.
       op_class: The class itself; for the class that `refers` derives, the original class.
-      refers: Inputs give some of its sizes, or sizes follow from others: it has no short way and must be specialised before
-      compiling.
+      refers: Inputs give some of its sizes, or sizes follow from others: no short way, and specialised before compiling.
       given: How many of the last inputs give sizes.
       eval_checks: `eval` checks sizes that only the run knows, so that no other check is needed.
       live: It holds live objects, so it cannot be saved.
@@ -234,12 +233,7 @@ class Op(FindsSizes, metaclass=OpType):
         return self.eval
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        """The same for operands of these specs, whose sizes are numbers, where knowing them saves more than a look at each
-        operand takes; None where it does not.
-
-        A loop calls it once and the function in each round. The function gives the bits of `eval`, and NumPy scalars for shape
-        (); operands that are not NumPy's it leaves to `eval`.
-        """
+        """The same for operands of these specs, if that saves looks (`graph/fitted.py`)."""
         return None
 
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:

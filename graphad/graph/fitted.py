@@ -33,7 +33,11 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def evaluator_of(op: Op, specs: Sequence[TensorSpec]) -> Callable[..., Any] | None:
-    """The op's function for operands of these specs, None where it has none or their sizes are not all numbers."""
+    """The op's function for operands of these specs, None where it has none or their sizes are not all numbers.
+
+    A loop asks once and calls the function in each round. It gives the bits of `eval`, and NumPy scalars for shape (); operands
+    that are not NumPy's it leaves to `eval`.
+    """
     if type(op).evaluator_of is Op.evaluator_of:
         return None
     for spec in specs:

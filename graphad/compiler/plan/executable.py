@@ -37,9 +37,7 @@ if TYPE_CHECKING:  # modules that only compiling needs are imported when somethi
     from graphad.compiler.plan.tiers import Compilation
 
 HOT_CALLS = 3
-HOT_WORK = (
-    100_000  # nodes computed one by one after which compiling is requested: a few times what planning takes
-)
+HOT_WORK = 200_000  # nodes computed one by one after which compiling is requested
 LOOPING = 2_000  # nodes of a call, fewer of which NumPy computes before a plan is begun
 LARGE_ELEMENTS = 200_000  # elements computed by one call above which the first call requests compiling
 BOUND_LIMIT = 256  # sets of concrete sizes that one executable keeps
@@ -274,7 +272,8 @@ class Executable:
     def _on_host(self, sizes: Sizes, values: Sequence[Any], jit_compile: bool | None) -> list[Any]:
         """The outputs by NumPy. Where that was much work, compiling is requested."""
         before = work.nodes
-        if self._has_parts and not _thread.is_inside:
+        requested = sizes.size_class.requested
+        if self._has_parts and not _thread.is_inside and (requested is None or requested.state is None):
             _thread.is_inside = True
             try:
                 outputs = sizes.host.run(values)
@@ -468,8 +467,8 @@ def _can_assign(size_class: SizeClass, numbers: dict[str, int]) -> bool:
 
 
 class _Thread(threading.local):
-    """What the user has asked for, with `jit_compile`, of the function whose parts this thread runs, and whether it runs parts
-    by NumPy."""
+    """What the user has asked for, with `jit_compile`, of the function whose parts this thread runs, and whether it runs
+    those of one for which compiling is not requested."""
 
     jit_compile: bool | None = None
     is_inside = False

@@ -6,6 +6,7 @@ kernels are in the cache; then a call waits for the plan. Whether they are there
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from graphad.compiler import cache
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from graphad.graph.ir import Graph
 
 NODES = 400  # which NumPy computes in the time in which one node of a graph is planned
+FIRST = 100_000  # the same for what the first plan of a process imports
+_PLANNER = "graphad.compiler.partition"
 _MOST_BYTES = 1 << 20  # of constants, which are part of a mark
 
 
 def is_worth_a_plan(graph: Graph, work: int) -> bool:
     """Whether a plan of the graph takes less time than a call in which NumPy computes so many nodes."""
-    return work >= NODES * _count(graph)
+    return work >= NODES * _count(graph) + (0 if _PLANNER in sys.modules else FIRST)
 
 
 def is_marked(graph: Graph, options: Options, place: str) -> bool:

@@ -7,7 +7,7 @@ The modules by subject:
     making                create, sequence, placeholder
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding
-    x[key]                slice, placed, adding, block, advanced, stepped, keys
+    x[key]                slice, placed, adding, block, advanced, stepped, keys, inside
     by position           gather, along, scatter, masks, combine, positions, bad_indices, indicators,
                           partition
     order                 sorting, order, approximate, distinct

@@ -36,13 +36,14 @@ from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
-from graphad.core.shapes import Dims, are_compatible, are_numbers, format_dims, is_definite, ranked
+from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.adding import add_part
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
+from graphad.ops.array.inside import is_inside, outside, require_inside
 from graphad.ops.array.keys import (
     FULL,
     Key,
@@ -167,17 +168,17 @@ class Slice(Op):
     sizes: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _require_inside("slice", self.starts, self.strides, self.sizes, x.dims)
+        require_inside("slice", self.starts, self.strides, self.sizes, x.dims)
         return x.with_dims(self.sizes)
 
     def eval(self, x: Array) -> Array:
         y = x[steps_key(self.starts, self.strides, self.sizes)]
         if y.shape != self.sizes:  # NumPy clips
-            raise _outside("slice", self.starts, self.strides, self.sizes, x.shape)
+            raise outside("slice", self.starts, self.strides, self.sizes, x.shape)
         return y
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        if not _is_inside(self.starts, self.strides, self.sizes, specs[0].dims):
+        if not is_inside(self.starts, self.strides, self.sizes, specs[0].dims):
             return None
         return operator.itemgetter(steps_key(self.starts, self.strides, self.sizes))
 
@@ -198,45 +199,6 @@ class Slice(Op):
         return kernels.forms.View("slice", (self.starts, self.strides, self.sizes))
 
 
-def _require_inside(
-    op: str,
-    starts: tuple[Any, ...],
-    strides: tuple[int, ...],
-    sizes: tuple[Any, ...] | None,
-    dims: tuple[Any, ...] | None,
-) -> None:
-    """Raise unless a block whose sizes are numbers lies inside of `dims`: kernels trust it."""
-    if dims is None or sizes is None:
-        return
-    if not _may_be_inside(starts, strides, sizes, dims):
-        raise _outside(op, starts, strides, sizes, dims)
-
-
-def _may_be_inside(
-    starts: Sequence[Any], strides: Sequence[int], sizes: Sequence[Any], dims: Sequence[Any]
-) -> bool:
-    """Whether such a block lies inside as far as the sizes are numbers."""
-    fits = len(starts) == len(strides) == len(sizes) == len(dims)
-    for start, stride, size, whole in zip(starts, strides, sizes, dims, strict=False):
-        if type(start) is type(stride) is type(size) is type(whole) is int and size:
-            last = start + stride * (size - 1)
-            fits = fits and stride != 0 and 0 <= start < whole and 0 <= last < whole
-    return fits
-
-
-def _is_inside(starts: Any, strides: Any, sizes: Any, dims: Any) -> bool:
-    """Whether all of these are numbers, and the block lies inside."""
-    return are_numbers((*starts, *sizes, *dims)) and _may_be_inside(starts, strides, sizes, dims)
-
-
-def _outside(
-    op: str, starts: object, strides: object, sizes: tuple[Any, ...] | None, dims: tuple[Any, ...] | None
-) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{op}: starts {starts}, strides {strides} and sizes {format_dims(sizes)} do not lie inside of {format_dims(dims)}."
-    )
-
-
 @define
 class SliceGrad(Op):
     """The transpose of slice: zeros of `shape` with x[i, j, ...] at (starts[0] + i * strides[0], starts[1] + j * strides[1],
@@ -250,7 +212,7 @@ class SliceGrad(Op):
     shape: tuple[Size, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
-        _require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
+        require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
         return x.with_dims(self.shape)
 
     def parts_of(
@@ -269,13 +231,13 @@ class SliceGrad(Op):
         out = arrays.zeros(self.shape, x.dtype, x)
         part = out[steps_key(self.starts, self.strides, x.shape)]
         if part.shape != x.shape:
-            raise _outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
+            raise outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
         part[...] = x
         return out
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         (x,), shape, evaluate = specs, self.shape, self.eval
-        if not _is_inside(self.starts, self.strides, x.dims, shape):
+        if not is_inside(self.starts, self.strides, x.dims, shape):
             return None
         key, dtype = steps_key(self.starts, self.strides, ranked(x.dims)), x.dtype.numpy
 

@@ -42,11 +42,12 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, values_behind, with_inputs
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
-from graphad.graph.prepare import Emitter, is_in_line
+from graphad.graph.prepare import is_in_line
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape
 from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_cond
+from graphad.ops.control.in_line import in_line
 from graphad.ops.control.layers import (
     Layer,
     Structured,
@@ -166,7 +167,7 @@ class Cond(Structured):
         )
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        return _in_line(self) if is_in_line(self, specs, self.n_outputs) else None
+        return in_line(self) if is_in_line(self, specs, self.n_outputs) else None
 
     def _require_unread(self, taken: Graph, i: int, spec: TensorSpec, x: Array) -> None:
         """Raises: InvalidArgumentError: the branch reads an operand that has another shape than it takes."""
@@ -598,46 +599,6 @@ def _known_of(x: Any, spec: Any) -> Any:
         joint = [b if a is None else a for a, b in zip(mine, wanted, strict=True)]
         return TensorSpec.of(tuple(joint), spec.dtype)
     return x
-
-
-_TRUTH: Any = np.bool_
-_RUNS = 16  # after which a branch of a loop is worth a function of its own
-
-
-def _in_line(op: Cond) -> Callable[..., tuple[Array, ...]]:
-    """The op as one function of Python, made when it has run some times."""
-    left, function = _RUNS, None
-
-    def run(predicate: Array, *operands: Array) -> tuple[Array, ...]:
-        nonlocal left, function
-        if type(predicate) is not _TRUTH:
-            return op.eval(predicate, *operands)
-        if function is None:
-            left -= 1
-            if left > 0:
-                return op.eval(predicate, *operands)
-            function = _function_of(op)
-        return function(predicate, *operands)  # type: ignore[no-any-return]
-
-    return run
-
-
-def _function_of(op: Cond) -> Callable[..., Any]:
-    emitter = Emitter()
-    names = [emitter.fresh("x") for _ in range(len(op.then_graph.inputs) + 1)]
-    outputs = emitter.choice(op, names, op.n_outputs)
-    emitter.names["owned"] = _owned
-    results = [f"owned({output}, {', '.join(names)})" for output in outputs]
-    emitter.line(f"return ({', '.join(results)}{',' if len(results) == 1 else ''})")
-    return emitter.compiled(f"def cond_({', '.join(names)}):", "cond_", type(op))
-
-
-def _owned(y: Any, *operands: Any) -> Any:
-    """A result that is no operand, constant or view: a copy where it is one."""
-    if type(y) is not np.ndarray:
-        return y
-    is_own = y.base is None and y.flags.writeable and not any(y is x for x in operands)
-    return y if is_own else y.copy()
 
 
 def placeholder(spec: TensorSpec) -> Array:

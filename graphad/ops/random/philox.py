@@ -11,6 +11,7 @@ of the paper are steps on arrays there; `blocks.py` has them as ops.
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ TRIES = 64  # the most draws of a truncated normal; larger turns derive keys for
 
 
 _own = threading.local()
+_STATE = "graphad.ops.random.philox_state"  # which a few draws do without
 _BEFORE_DIRECT = 32  # draws of a thread, after which keys are written where the generator has them
 _ZERO = np.zeros(4, np.uint64)
 
@@ -53,9 +55,7 @@ def stream(key: Array) -> Any:
     elif _own.left:
         _own.left -= 1
         if not _own.left:
-            from graphad.ops.random.philox_state import setter  # what a few draws do without
-
-            _own.direct = setter(source)
+            _own.direct = importlib.import_module(_STATE).setter(source)
     state = {"counter": _ZERO, "key": np.asarray(key, np.int64).view(np.uint64)}
     # Setting the state takes a sixth of the time of creating a generator.
     source.state = {
