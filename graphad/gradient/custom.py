@@ -286,9 +286,10 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Decorator: give a function a gradient of its own.
 
     Args:
-      f: Called with tensors; returns (value, gradient function). The gradient function gets one upstream gradient per flattened
-        output and returns one gradient (or None) per flattened input. If `f` reads trainable variables, it must take
-        `variables` too and return (gradients, gradients of the variables).
+      f: Called with tensors, in eager code with Python's integers and bools as they are; returns (value, gradient function).
+        The gradient function gets one upstream gradient per flattened output and returns one gradient (or None) per
+        flattened input. If `f` reads trainable variables, it must take `variables` too and return (gradients, gradients of
+        the variables).
     Returns: A function that returns the value alone.
     Raises:
       InvalidArgumentError (a ValueError): a wrong number of gradients, when the gradient is computed.
@@ -347,11 +348,13 @@ def call_with_rule(
         getattr(each, "is_place", False) for each in chain()
     ):  # on the device on which the function computes with them
         xs = [bind(IDENTITY, x) if isinstance(x, Tensor) and x.has_value else x for x in xs]
+    # Eager code gets Python's integers and truth values as they are: it counts with them, and hands them to other libraries.
+    plain = xs if trace is not None else [a if isinstance(a, int) else x for a, x in zip(leaves, xs, strict=True)]
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _Reads(arguments if captures else None)
     level = new_recorder(reads)
     try:
-        pair = converted_here(f)(*bound_self, *rebuild(xs), **kwargs)
+        pair = converted_here(f)(*bound_self, *rebuild(plain), **kwargs)
     finally:
         remove_recorder(level, reads)
     name = getattr(f, "__qualname__", type(f).__name__)

@@ -223,6 +223,15 @@ class Optimizer(Configured, Trackable):
             self._rate.assign(value)
 
     @property
+    def lr(self) -> Any:
+        """The learning rate under the name that it has in Keras 2; an assignment changes it."""
+        return self.learning_rate
+
+    @lr.setter
+    def lr(self, value: RateLike) -> None:
+        self.learning_rate = value
+
+    @property
     def variables(self) -> list[Handle]:
         return [self._graphad_count, self._rate, *self._slot_variables]
 

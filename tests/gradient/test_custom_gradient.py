@@ -910,3 +910,20 @@ def test_a_rule_in_a_loop_cannot_use_what_is_computed_after_it():
 
     with pytest.raises(tf.errors.FailedPreconditionError, match="computed after the call it belongs to"):
         f(tf.ones([3, 2]))
+
+
+def test_eager_code_gets_integers_as_they_are() -> None:
+    """A size, a flag and a shape in a tuple are handed on to what takes Python's numbers alone; gradients are still one for each."""
+    seen = []
+
+    @tf.custom_gradient
+    def powers(x, n, reversed_too, shape):
+        seen.append((type(n), type(reversed_too), type(shape), type(shape[0])))
+        value = tf.reshape(tf.stack([x**k for k in range(n)]), shape)
+        return value, lambda g: (tf.reduce_sum(g) * n, None, None, None, None)
+
+    x = tf.constant(2.0)
+    y, (slope,) = gradients(lambda x: powers(x, 4, True, (2, 2)), x)
+    np.testing.assert_allclose(y, [[1.0, 2.0], [4.0, 8.0]])
+    np.testing.assert_allclose(slope, 16.0)
+    assert seen == [(int, bool, tuple, int)]

@@ -29,6 +29,8 @@ ROWS, PLACES = drawn(6, 5, 3), np.array([0, 0, 1, 2, 2], np.int32)
 TABLE, AT = drawn(7, 4, 3), np.array([[3], [1]], np.int32)
 BOXES = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [2, 2, 3, 3], [0, 2, 1, 3]], np.float32)
 
+TURNED = np.array([[0.9, 0.3, -0.7, -0.2, 1.1, 0.4, 0.02, -0.03]], np.float32)
+
 _OF_ONE = """Abs Acos Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e Ceil Cos Cosh Digamma Erf Erfc Erfinv Exp Expm1
 Floor Inv IsFinite IsInf IsNan Lgamma Log Log1p Ndtri Neg OnesLike Reciprocal Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square
 Tan Tanh ZerosLike""".split()
@@ -113,6 +115,10 @@ CASES: dict[str, dict[str, Any]] = {
     "PadV2": {"input": U, "paddings": [[1, 0], [0, 2]], "constant_values": 3.0},
     "Polygamma": {"a": np.float32([[1, 2, 3]]), "x": U}, "Range": {"start": 1, "limit": 8, "delta": 3},
     "Reshape": {"tensor": U, "shape": [3, -1]},
+    "ImageProjectiveTransformV2": {"images": IMAGE, "transforms": TURNED, "output_shape": np.array([4, 6], np.int32),
+                                   "interpolation": "BILINEAR", "fill_mode": "REFLECT"},
+    "ImageProjectiveTransformV3": {"images": IMAGE, "transforms": TURNED[:1], "output_shape": [4, 6],
+                                   "fill_value": np.float32(0.3), "interpolation": "BILINEAR"},
     "ResizeBilinear": {"images": IMAGE, "size": [3, 7], "half_pixel_centers": True},
     "ResizeNearestNeighbor": {"images": IMAGE, "size": [3, 7], "half_pixel_centers": True},
     "ReverseSequence": {"input": TABLE, "seq_lengths": [1, 3, 2, 0], "seq_dim": 1},
