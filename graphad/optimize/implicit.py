@@ -89,14 +89,22 @@ def root(
             return np.array(jacrev(lambda x: residual(x, *fixed))(v).numpy())
 
         with entered(unwatched()):  # what tapes follow from outside would be recorded in every step
-            found = optimize.root(
-                equations,
-                start,
-                jac=slopes if takes_jacobian else None,
-                method=method,
-                tol=tol,
-                options=options,
-            )
+            try:
+                found = optimize.root(
+                    equations,
+                    start,
+                    jac=slopes if takes_jacobian else None,
+                    method=method,
+                    tol=tol,
+                    options=options,
+                )
+            except (
+                OverflowError
+            ) as cause:  # Python's, of a norm, where the steps of a method grow without bound
+                raise InvalidArgumentError(
+                    f"optimize.root: method {method!r} found no root: its steps left the range of float64. Start nearer to a "
+                    "root, or choose another method."
+                ) from cause
         if not found.success:
             left = float(np.max(np.abs(found.fun), initial=0.0))
             raise InvalidArgumentError(

@@ -12,7 +12,7 @@ import numpy as np
 from graphad.core.composites import flatten_present
 from graphad.core.dims import product
 from graphad.core.dtypes import float64
-from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, UnavailableError
+from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, UnavailableError
 from graphad.core.levels import chain, entered, trace_in_progress, unwatched
 from graphad.core.shapes import is_definite
 from graphad.function.decorator import function
@@ -69,10 +69,20 @@ class Packing:
         return self.rebuild(leaves)
 
 
+def as_float64(name: str, y: Tensor) -> Tensor:
+    """A result of a function in float64. Raises: DTypeError: it is complex."""
+    if y.dtype.is_complex:
+        raise DTypeError(
+            f"{name}: the function returned {y.dtype.name}; solvers work with real numbers. Return tf.math.real(y) and "
+            "tf.math.imag(y), or tf.abs(y)."
+        )
+    return cast(y, float64)
+
+
 def packed(name: str, value: object) -> Tensor:
     """The float64 vector for a nest of tensors."""
     ys, _ = outputs(name, value)
-    parts = [reshape(cast(y, float64), (-1,)) for y in ys]
+    parts = [reshape(as_float64(name, y), (-1,)) for y in ys]
     if not parts:
         raise InvalidArgumentError(f"{name}: expected at least one tensor, got an empty nest.")
     return parts[0] if len(parts) == 1 else concat(parts, 0)

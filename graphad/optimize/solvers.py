@@ -10,13 +10,11 @@ import numpy as np
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.composites import flatten_present
 from graphad.core.convert import lift
-from graphad.core.dtypes import float64
-from graphad.core.errors import InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import check_function
 from graphad.core.tensor import Tensor
 from graphad.functional.arguments import scalar
 from graphad.functional.derivatives import grad, hessian, hvp, jacfwd, jacrev, value_and_grad
-from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log1p
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.reduce import reduce_sum
@@ -25,6 +23,7 @@ from graphad.ops.math.trigonometric import atan
 from graphad.optimize.implicit import attached
 from graphad.optimize.packing import (
     Packing,
+    as_float64,
     as_tuple,
     compiled,
     is_recorded,
@@ -81,6 +80,10 @@ def minimize(
     """
     refuse_traces("minimize")
     check_function("optimize.minimize", fun)
+    if method is not None and not isinstance(method, str) and not callable(method):
+        raise ArgumentTypeError(
+            f"optimize.minimize: method is {method!r}; give the name of one of SciPy's, 'BFGS' or another, or a function."
+        )
     optimize, _ = library("minimize")
     space = Packing("minimize", x0)
     if not space.size:
@@ -90,7 +93,7 @@ def minimize(
     theta, given = parted("minimize", args)
 
     def objective(v: TensorLike, *values: Any) -> Tensor:
-        return cast(scalar("minimize", fun(space.unpacked(v), *given(values or theta))), float64)
+        return as_float64("minimize", scalar("minimize", fun(space.unpacked(v), *given(values or theta))))
 
     default = "slsqp" if constraints else "l-bfgs-b" if bounds is not None else "bfgs"
     chosen = method.lower() if isinstance(method, str) else default if method is None else method

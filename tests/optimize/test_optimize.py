@@ -192,3 +192,28 @@ def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(gd.errors.UnavailableError, match=r"pip install graphad\[scipy\]"):
         optimize.minimize(rosenbrock, np.ones(2))
+
+
+def test_solvers_refuse_complex_results_and_methods_that_are_none():
+    def turned(x):
+        return gd.complex(x, x)
+
+    for solve in (
+        lambda: optimize.minimize(turned, 1.0),
+        lambda: optimize.least_squares(turned, 1.0),
+        lambda: optimize.root(turned, 1.0),
+        lambda: optimize.solve_ivp(lambda t, y: turned(y), (0.0, 1.0), 1.0),
+    ):
+        with pytest.raises(TypeError, match="complex64; solvers work with real numbers"):
+            solve()
+    with pytest.raises(TypeError, match="method is 3; give the name of one of SciPy's"):
+        optimize.minimize(lambda x: x * x, 1.0, method=3)
+
+
+def test_a_root_whose_steps_overflow_says_so():
+    with pytest.raises(
+        gd.errors.InvalidArgumentError, match="'linearmixing' found no root: its steps left the range"
+    ):
+        optimize.root(
+            lambda x: gd.sinh(x) + 5.0 * x - 1.0, gd.constant([3.0, 2.0], "float64"), method="linearmixing"
+        )

@@ -20,7 +20,7 @@ _FROM = 10.0  # a, for which the terms of Stirling's series are enough
 
 def is_upper_tail(a: Array, x: Array) -> Array:
     """Where igamma is so close to 1 that its derivative is far below the terms of its series."""
-    return x > a + 4.0 * np.sqrt(a) + 4.0
+    return x > a + 4.0 * np.sqrt(a) + 4.0  # type: ignore[no-any-return]
 
 
 def log_density(a: Array, x: Array, special: Any) -> Array:
@@ -31,7 +31,7 @@ def log_density(a: Array, x: Array, special: Any) -> Array:
     over = 1.0 / b
     rest = over * arrays.polynomial(series.STIRLING, over * over)
     found[near] = b * series.log1pmx((y - b) * over) - rest + 0.5 * np.log(b / (2.0 * math.pi)) - np.log(y)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def derivative_in_tail(

@@ -331,7 +331,7 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
                 value = value * log_u + c
             rest = rest - _TERMS[r // 2] * scale * value
     # Below `last` the rest is nothing, and its series, which has no digits there, may be larger.
-    return sign * (total + np.where((u < last) | (power == 0), 0.0, rest))  # type: ignore[no-any-return]
+    return sign * (total + np.where((u < last) | (power == 0), 0.0, rest))
 
 
 @define

@@ -220,16 +220,14 @@ class PartOfInverse(Elementwise):
         return _part_of_inverse_vjp(ctx, g)
 
     def expand(self, x: Ranked, y: Ranked) -> Tensor | None:
-        dtype = x.dtype
-        if dtype.itemsize == 2:
-            x, y = cast(x, float32), cast(y, float32)
-        low, up, down = [scalar_like(number, x) for number in _SCALES[x.dtype.numpy]]
-        none, one = scalar_like(0.0, x), scalar_like(1.0, x)
-        square = x * x + y * y
+        a, b = (cast(x, float32), cast(y, float32)) if x.dtype.itemsize == 2 else (x, y)
+        low, up, down = [scalar_like(number, a) for number in _SCALES[a.dtype.numpy]]
+        none, one = scalar_like(0.0, a), scalar_like(1.0, a)
+        square = a * a + b * b
         scale = where(square < low, up, where(is_inf(square), down, one))
-        x, y = x * scale, y * scale
-        square = x * x + y * y
-        return cast(where(is_inf(square), none, x / square * scale), dtype)
+        p, q = a * scale, b * scale
+        square = p * p + q * q
+        return cast(where(is_inf(square), none, p / square * scale), x.dtype)
 
 
 PART_OF_INVERSE = PartOfInverse()
