@@ -216,11 +216,23 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
     return of_special
 
 
-def _here_or(here: Callable[[Any], Any], by_library: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula of NumPy's for the CPU, and on a device what its library has in one kernel."""
+_LEAST = 1e-30  # half of it is a float32
+_FEW = 256  # numbers, for which the passes of a series take longer than SciPy's loop
+
+
+def _here_or(here: Callable[[Any], Any], by_library: Callable[..., Any], is_odd: bool) -> Callable[..., Any]:
+    """A formula of NumPy's for the CPU, and on a device what its library has in one kernel.
+
+    So is SciPy's of few numbers in float32, whose digits it has in less time, but for 0 and its neighbours.
+    """
 
     def formula(x: Any) -> Any:
-        return here(x) if isinstance(x, np.ndarray | np.generic) else by_library(x)
+        if not isinstance(x, np.ndarray | np.generic):
+            return by_library(x)
+        if x.dtype.char == "f" and 0 < x.size <= _FEW and library.special_if_there() is not None:
+            if not is_odd or np.minimum.reduce(np.abs(x), None) > _LEAST:
+                return by_library(x)
+        return here(x)
 
     return formula
 
@@ -389,7 +401,7 @@ def _row(
     digits, a formula of our own for the CPU, where the `native` loop is good, True for everywhere, and what
     `_vjp_of` says of `is_function`."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
-    formula = by_library if here is None else _here_or(here, by_library)
+    formula = by_library if here is None else _here_or(here, by_library, name[8] == "1")
     op_class = elementwise(
         name,
         formula if native is None else natively(formula, name, None if native is True else native),
@@ -485,7 +497,7 @@ bessel_k0: UnaryFunction = _row(
     "k0",
     lambda x: bind(NEG, bessel_k1(x)),
     "The modified Bessel function of the second kind of order 0",
-    _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
+    _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False), in_float32=False),
     _OF_K0,
     by_x=True,
     is_function=True,
@@ -496,7 +508,7 @@ bessel_k0e: UnaryFunction = _row(
     "k0e",
     _scaled(0, 1.0, _k0e_slope),
     "exp(x) times the modified Bessel function K0",
-    _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True)),
+    _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True), in_float32=False),
     _OF_SCALED,
     native=is_positive,
 )

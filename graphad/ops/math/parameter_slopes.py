@@ -389,6 +389,6 @@ def _is_usual(x: Array, q: Array) -> Array:
 
 
 Zeta = elementwise(
-    "zeta", natively(of_scipy(lambda special: special.zeta, 2), "zeta", _is_usual), vjp=_zeta_vjp, kinds=FLOATING,
+    "zeta", natively(of_scipy(lambda special: special.zeta, 2), "zeta", _is_usual, operands=2), vjp=_zeta_vjp, kinds=FLOATING,
     doc="The sum of (y + k)^-x over k = 0, 1, ...",
 )  # fmt: skip

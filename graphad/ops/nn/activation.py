@@ -25,7 +25,7 @@ from graphad.ops.choice import chosen, larger, limited, product
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import Elementwise, unary_function
 from graphad.ops.math import cast, erfc, expm1, maximum, minimum, sigmoid, tanh, where
-from graphad.ops.math.native_loops import many
+from graphad.ops.math.native_loops import MANY, many
 from graphad.ops.rules import FLOATING, REAL, unbroadcast
 
 # Klambauer et al. (2017), "Self-Normalizing Neural Networks"
@@ -287,7 +287,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
         return cast(gelu(cast(x, float32), approximate), x.dtype)
     if approximate:
         return x * 0.5 * (tanh((x + x * x * x * 0.044715) * math.sqrt(2.0 / math.pi)) + 1.0)
-    found = directly(_gelu, x)
+    found = directly(_gelu, x) if x.has_value and x.data.size >= MANY else None
     return x * 0.5 * erfc(x * -math.sqrt(0.5)) if found is None else found
 
 
