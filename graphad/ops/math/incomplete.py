@@ -20,7 +20,7 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
-from graphad.ops.math.bessel import of_scipy
+from graphad.ops.math.by_scipy import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy

@@ -87,7 +87,8 @@ def natively(
     vars(function).update(getattr(formula, "__dict__", {}))
     if (formula.__module__ or "").startswith("graphad."):
         function.__module__ = formula.__module__
-    return function
+    wrapped: Callable[..., Any] = function
+    return wrapped
 
 
 def is_positive(x: Array) -> Array:
