@@ -106,7 +106,7 @@ UPWARDS = {
     "graphad.core.tensor": "a tensor copies itself to a device",
     "graphad.ops.methods": "methods of tensors are NumPy's functions, which a program may do without",
     "graphad.ops.linalg.direct": "products of arrays are the compiler's, and LAPACK has its limit on threads",
-    "graphad.ops.math.compiled_loops": "the error function of many numbers is a loop of the compiler's",
+    "graphad.ops.math.native_loops": "special functions of many numbers are loops of the compiler's",
     "graphad.ops.nn.direct": "convolutions of arrays have the compiler's products and threads",
     "graphad.ops.native_steps": "large arrays of eager code are computed by steps of compiled code",
     "graphad.layers.base": "a layer writes its weights to files",

@@ -391,7 +391,7 @@ class GatherNd(Op):
             return np.take(params, key[0], 0)  # type: ignore[no-any-return]  # the same elements, sooner
         if type(params) is np.ndarray and not self.batch_dims and indices.size >= _MANY:
             if params.flags.c_contiguous and params.size:
-                return np.take(*_numbered(params, key), 0)  # type: ignore[no-any-return]
+                return np.take(*_numbered(params, key), 0)
         return params[key]  # type: ignore[no-any-return]
 
     @else_eval(READS_ANYWHERE)

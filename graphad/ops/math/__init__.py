@@ -8,7 +8,7 @@ The modules by subject:
     reductions            reduce, statistics, sums, sum_of_products, position, cumulative
     segments, places      segment, segment_extremes, segment_others, search, counts, histogram, places
     special functions     special, gamma, gamma_tails, digamma_zeros, incomplete, parameter_slopes, beta_density, bessel,
-                          bessel_far, bessel_modified, bessel_zeros, series, compiled_loops, native_loops
+                          bessel_far, bessel_modified, bessel_zeros, series, by_scipy, compiled_loops, native_loops
     composed              composed, polynomial, convolved, fake_quantisation
 """
 

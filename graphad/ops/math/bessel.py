@@ -31,6 +31,7 @@ from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
 from graphad.ops.math.bessel_modified import modified, second
+from graphad.ops.math.by_scipy import but, ended, here_or, of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
@@ -47,30 +48,6 @@ if TYPE_CHECKING:
 
     from graphad.core.annotations import Array
     from graphad.core.tensor import Tensor
-
-
-def of_scipy(
-    function: Callable[[Any], Callable[..., Any]], operands: int = 1, in_float64: bool = False
-) -> Callable[..., Any]:
-    """A formula that SciPy computes, in float32 for half-precision operands.
-
-    Args:
-      function: Maps the module `scipy.special` to the function.
-      operands: The number of operands, given here so that SciPy need not be imported to find it out.
-      in_float64: Whether SciPy computes float32 in float32, with few of its digits, so that it is given float64.
-    """
-    least, narrow = (8, np.float64) if in_float64 else (4, np.float32)
-
-    def formula(x: Any, *rest: Any) -> Any:
-        dtype = x.dtype
-        wide = [y.astype(narrow) if y.dtype.itemsize < least else y for y in (x, *rest)]
-        with np.errstate(all="ignore"):
-            y = function(library.special())(*wide)
-        return y if y.dtype is dtype else y.astype(dtype)
-
-    formula.is_wide = True  # type: ignore[attr-defined]
-    formula.nin = operands  # type: ignore[attr-defined]
-    return formula
 
 
 # Below these sizes a quotient of two numbers that vanish together is a series, since the derivatives of the quotient would be
@@ -129,53 +106,6 @@ def _log_over(x: Tensor) -> Tensor:
     return where(is_near, over * _series(_OF_LOG, ratio * ratio), log(x) / where(is_near, one, u))
 
 
-def _but(
-    source: str,
-    near: Callable[[Any], Any],
-    formula: Callable[[Any], Any],
-    place: int | None = None,
-    in_float32: bool = True,
-) -> Any:
-    """SciPy's function, replaced by a formula of `series` on part of its domain.
-
-    Args:
-      near: Gives the mask of the arguments for which the formula is used.
-      place: The index of the result, if the function has several.
-      in_float32: Whether it is used in float32 too; not where SciPy, which computes in float64, is off by some of its units.
-    """
-
-    def of_special(special: ModuleType) -> Callable[..., Any]:
-        function_of_scipy = getattr(special, source)
-
-        def function(x: Array) -> Any:
-            found = function_of_scipy(x) if place is None else function_of_scipy(x)[place]
-            if not in_float32 and x.dtype.itemsize < 8:
-                return found
-            y = arrays.as_array(found)
-            mask = arrays.as_array(near(x))
-            if mask.any():
-                y = arrays.copy(y)
-                wide = arrays.of_dtype(x, np.float64)[mask]
-                y[mask] = formula(wide) if place is None else formula(wide)[place]
-            return y if y.ndim else y[()]
-
-        return function
-
-    return of_special
-
-
-def _ended(
-    source: str, near: Callable[[Any], Any], formula: Callable[[Any], Any], end: Callable[[Any], Any]
-) -> Any:
-    """As `_but`, and at infinities another formula: the limit."""
-
-    def ending(x: Array) -> Array:
-        ends = np.isinf(x)
-        return chosen(ends, end(x), formula(chosen(ends, 1.0, x)))
-
-    return _but(source, lambda x: near(x) | np.isinf(x), ending)
-
-
 def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any] | None = None) -> Any:
     """J or Y: SciPy's function, the series close to zeros, and from 25 on that for large arguments, which ends with 0; next to 0
     the first term, where SciPy's steps leave the range."""
@@ -214,15 +144,6 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
         return chosen(np.isinf(x), 0.0, far(chosen(np.isinf(x), _FAR, x)))
 
     return of_special
-
-
-def _here_or(here: Callable[[Any], Any], by_library: Callable[..., Any]) -> Callable[..., Any]:
-    """A formula of NumPy's for the CPU, and on a device what its library has in one kernel."""
-
-    def formula(x: Any) -> Any:
-        return here(x) if isinstance(x, np.ndarray | np.generic) else by_library(x)
-
-    return formula
 
 
 _FAR = 25.0
@@ -389,7 +310,7 @@ def _row(
     digits, a formula of our own for the CPU, where the `native` loop is good, True for everywhere, and what
     `_vjp_of` says of `is_function`."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
-    formula = by_library if here is None else _here_or(here, by_library)
+    formula = by_library if here is None else here_or(here, by_library, name[8] == "1")
     op_class = elementwise(
         name,
         formula if native is None else natively(formula, name, None if native is True else native),
@@ -449,7 +370,7 @@ bessel_i0: UnaryFunction = _row(
     "i0",
     lambda x: bessel_i1(x),
     "The modified Bessel function of the first kind of order 0",
-    _ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
+    ended("i0", lambda x: np.abs(x) >= 700, _large_i(0), np.abs),
     _OF_I,
     modified(0, scaled=False),
     native=True,
@@ -468,7 +389,7 @@ bessel_i0e: UnaryFunction = _row(
 bessel_i1: UnaryFunction = _row(
     "bessel_i1", "i1", _i1_slope,
     "The modified Bessel function of the first kind of order 1",
-    _ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
+    ended("i1", lambda x: np.abs(x) >= 700, _large_i(1), lambda x: x),
     _OF_I,
     modified(1, scaled=False),
     native=True,
@@ -485,7 +406,7 @@ bessel_k0: UnaryFunction = _row(
     "k0",
     lambda x: bind(NEG, bessel_k1(x)),
     "The modified Bessel function of the second kind of order 0",
-    _but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False)),
+    but("k0", lambda x: (x > 0) & (x <= 2), second(scaled=False), in_float32=False),
     _OF_K0,
     by_x=True,
     is_function=True,
@@ -496,14 +417,14 @@ bessel_k0e: UnaryFunction = _row(
     "k0e",
     _scaled(0, 1.0, _k0e_slope),
     "exp(x) times the modified Bessel function K0",
-    _but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True)),
+    but("k0e", lambda x: (x > 0) & (x <= 2), second(scaled=True), in_float32=False),
     _OF_SCALED,
     native=is_positive,
 )
 bessel_k1: UnaryFunction = _row(
     "bessel_k1", "k1", lambda x, y: bind(NEG, bessel_k0(x)) - y / x,
     "The modified Bessel function of the second kind of order 1",
-    _but("k1", _is_least, _infinities, in_float32=False),
+    but("k1", _is_least, _infinities, in_float32=False),
     native=is_positive,
 )  # fmt: skip
 bessel_k1e: UnaryFunction = _row(
@@ -511,7 +432,7 @@ bessel_k1e: UnaryFunction = _row(
     "k1e",
     _scaled(1, 1.0, _k1e_slope),
     "exp(x) times the modified Bessel function K1",
-    _but("k1e", _is_least, _infinities, in_float32=False),
+    but("k1e", _is_least, _infinities, in_float32=False),
     _OF_SCALED,
     native=is_positive,
 )
@@ -566,7 +487,7 @@ gamma: UnaryFunction = _row(
 dawsn: UnaryFunction = _row(
     "dawsn", "dawsn", _dawsn_slope,
     "exp(-x ** 2) times the integral of exp(t ** 2) from 0 to x",
-    _but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn, in_float32=False),
+    but("dawsn", lambda x: (np.abs(x) < 0.5) | ((np.abs(x) >= 10) & (np.abs(x) < np.inf)), series.dawsn, in_float32=False),
     _OF_DAWSN,
     native=True,
 )  # fmt: skip
@@ -575,19 +496,19 @@ expint: UnaryFunction = _row(
     "expi",
     _expint_slope,
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
-    _but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
+    but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
     by_x=True,
     native=lambda x: (x > 0) & (x < 88),
 )
 fresnel_cos: UnaryFunction = _row(
     "fresnel_cos", "", lambda x: cos(_quarters(x)),
-    "The integral of cos(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 1),
+    "The integral of cos(pi t ** 2 / 2) from 0 to x", but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 1),
     by_x=True,
     native=True,
 )  # fmt: skip
 fresnel_sin: UnaryFunction = _row(
     "fresnel_sin", "", lambda x: sin(_quarters(x)),
-    "The integral of sin(pi t ** 2 / 2) from 0 to x", _but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 0),
+    "The integral of sin(pi t ** 2 / 2) from 0 to x", but("fresnel", lambda x: np.abs(x) > 8, series.fresnel_far, 0),
     by_x=True,
     native=True,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
+from graphad.core.annotations import Array, DTypeLike, ShapeLike, TensorLike
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_pair
 from graphad.core.dtypes import as_dtype, float32, int32
@@ -23,7 +23,7 @@ from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import index_tensor
-from graphad.ops.directly import is_eager
+from graphad.ops.directly import directly, is_eager
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, logical_and
@@ -200,6 +200,9 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
       array([1, 2, 0], dtype=int32)
     """
     x = index_tensor("invert_permutation", x, "x")
+    known = directly(_inverse, x)
+    if known is not None:
+        return known
     count = size(x, x.dtype)
     numbers = range_of(count, dtype=x.dtype)
     y = scatter_nd(expand_dims(x, -1), numbers, count[None])
@@ -207,6 +210,18 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     found = reduce_all(equal(gather(y, x), numbers))
     require(found, "invert_permutation: x is \x00; it must hold each of 0 to n - 1 once.", [x])
     return y
+
+
+def _inverse(x: Array) -> Array | None:
+    """The inverse permutation of an array; None where it is not one, for which the ops have the words."""
+    if type(x) is not np.ndarray or x.ndim != 1 or not x.size:
+        return None
+    if np.minimum.reduce(x) < 0 or np.maximum.reduce(x) >= x.size:
+        return None
+    places, numbers = x.astype(np.intp, copy=False), np.arange(x.size, dtype=x.dtype)
+    y = np.empty_like(numbers)
+    y[places] = numbers
+    return y if (y.take(places) == numbers).all() else None
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:

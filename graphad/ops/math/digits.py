@@ -100,7 +100,7 @@ Cbrt = elementwise(
 )
 Hypot = elementwise(
     "hypot",
-    natively(_hypot, "hypotenuse", is_light=True),
+    natively(_hypot, "hypotenuse", is_light=True, operands=2),
     vjp=_hypot_vjp,
     kinds=FLOATING,
     scalar="hypot",
@@ -109,7 +109,7 @@ Hypot = elementwise(
 )
 Copysign = elementwise(
     "copysign",
-    natively(_copysign, "copysign", is_light=True),
+    natively(_copysign, "copysign", is_light=True, operands=2),
     vjp=_copysign_vjp,
     kinds=FLOATING,
     doc="|x| with the sign of y, also if that is a zero or NaN.",

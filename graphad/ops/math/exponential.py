@@ -142,7 +142,7 @@ def _logaddexp(x: Array, y: Array) -> Any:
     """In float64 for float32, and rounded once."""
     if x.dtype != np.float32:
         return np.logaddexp(x, y)
-    return np.logaddexp(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
+    return np.logaddexp(x, y, dtype=np.float64).astype(np.float32)
 
 
 def _logaddexp_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
@@ -285,7 +285,7 @@ SigmoidGrad = elementwise(
 )
 Logaddexp = elementwise(
     "logaddexp",
-    natively(_logaddexp, "logaddexp"),
+    natively(_logaddexp, "logaddexp", operands=2),
     vjp=_logaddexp_vjp,
     kinds=FLOATING,
     scalar=(

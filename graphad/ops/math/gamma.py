@@ -164,7 +164,7 @@ def _polygamma(n: int) -> Callable[[Array], Array]:
     """The n-th derivative of digamma of an array of any float dtype."""
 
     def formula(x: Array) -> Array:
-        return series.of_array(lambda x: derivative_of_digamma(n, x), x)
+        return series.of_array(lambda x: derivative_of_digamma(n, x), x)  # type: ignore[no-any-return]
 
     return natively(formula, f"polygamma_{n}", is_positive) if n <= FEW else formula
 

@@ -20,7 +20,7 @@ from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, binary_function, elementwise, unary_function
 from graphad.ops.math import series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
-from graphad.ops.math.bessel import of_scipy
+from graphad.ops.math.by_scipy import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
 from graphad.ops.math.exponential import exp, log, xlogy
@@ -371,11 +371,22 @@ def _polygamma_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 _POLYGAMMA = of_scipy(_polygamma_of, 2)
 
 
+def _polygamma_of_few(n: int, x: Array) -> Any:
+    """For a small n, which needs no masks where x is not close to the ends of its range, as a float32 above 0 is not."""
+    special = library.special()
+    if not n or x.dtype.char != "f" or not x.size or not np.minimum.reduce(x, None) > 1e-6:
+        return _POLYGAMMA(x.dtype.type(n), x)
+    factor = math.factorial(n) if n % 2 else -math.factorial(n)
+    with np.errstate(all="ignore"):
+        found = special.zeta(n + 1.0, x.astype(np.float64)) * factor
+    return found.astype(np.float32)
+
+
 def _polygamma_at(n: Array, x: Array) -> Any:
     """Of many numbers in float32 and one order, which is a small one, by a native loop."""
     if np.ndim(n) == 0 and float(n) in range(FEW + 1):
         name = f"polygamma_{int(n)}" if n else "digamma"
-        return natively(lambda x: _POLYGAMMA(n, x), name, is_positive)(x)
+        return natively(lambda x: _polygamma_of_few(int(n), x), name, is_positive)(x)
     return _POLYGAMMA(n, x)
 
 
@@ -405,7 +416,8 @@ def _nextafter(x: Array, y: Array) -> Any:
 
 
 Nextafter = elementwise(
-    "nextafter", natively(_nextafter, "nextafter", is_light=True), vjp=_nextafter_vjp, kinds=FLOATING, keeps=(False, False),
+    "nextafter", natively(_nextafter, "nextafter", is_light=True, operands=2), vjp=_nextafter_vjp, kinds=FLOATING,
+    keeps=(False, False),
     doc="The next representable number after x in the direction of y.",
 )  # fmt: skip
 nextafter = binary_function(

@@ -55,15 +55,17 @@ def natively(
     name: str,
     where: Callable[..., Array] | None = None,
     is_light: bool = False,
+    operands: int = 1,
 ) -> Callable[..., Any]:
     """A formula, whose many numbers in float32 are computed by the loop of `recipes.EAGER` of this name.
 
     Args:
       where: Gives for which arguments the loop is good, if not for all; the formula computes the others.
       is_light: As in `many`.
+      operands: One or two.
     """
 
-    def function(*xs: Array) -> Array:
+    def of_many(*xs: Array) -> Array:
         found = many(name, *xs, is_light=is_light)
         if found is None:
             return formula(*xs)
@@ -75,10 +77,18 @@ def natively(
                 found.reshape(-1)[others] = formula(*rest)
         return found
 
+    def of_one(x: Array) -> Array:
+        return of_many(x) if x.size >= MANY else formula(x)
+
+    def of_two(x: Array, y: Array) -> Array:
+        return of_many(x, y) if x.size >= MANY or y.size >= MANY else formula(x, y)
+
+    function: Any = of_two if operands == 2 else of_one
     vars(function).update(getattr(formula, "__dict__", {}))
     if (formula.__module__ or "").startswith("graphad."):
         function.__module__ = formula.__module__
-    return function
+    wrapped: Callable[..., Any] = function
+    return wrapped
 
 
 def is_positive(x: Array) -> Array:

@@ -21,8 +21,8 @@ from graphad.core.tensor import Tensor
 from graphad.ops import library
 from graphad.ops.elementwise import Elementwise, elementwise
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
-from graphad.ops.math.bessel import of_scipy
 from graphad.ops.math.beta_density import BETA_DENSITY
+from graphad.ops.math.by_scipy import of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log, log1p
 from graphad.ops.math.gamma import BERNOULLI, NOTHING, Polygamma
@@ -390,6 +390,6 @@ def _is_usual(x: Array, q: Array) -> Array:
 
 
 Zeta = elementwise(
-    "zeta", natively(of_scipy(lambda special: special.zeta, 2), "zeta", _is_usual), vjp=_zeta_vjp, kinds=FLOATING,
+    "zeta", natively(of_scipy(lambda special: special.zeta, 2), "zeta", _is_usual, operands=2), vjp=_zeta_vjp, kinds=FLOATING,
     doc="The sum of (y + k)^-x over k = 0, 1, ...",
 )  # fmt: skip

@@ -6,7 +6,7 @@ unknown rank. A VJP restores the reduced axes with size 1 and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np

@@ -385,8 +385,8 @@ def _floor_divide(x: Tensor, y: Tensor) -> Tensor:
     return cast_to(math.where(is_odd, math.floor(ratio), whole), dtype)
 
 
-_QUOTIENT = natively(np.floor_divide, "floor_divide", is_light=True)
-_STEP = natively(np.heaviside, "heaviside", is_light=True)
+_QUOTIENT = natively(np.floor_divide, "floor_divide", is_light=True, operands=2)
+_STEP = natively(np.heaviside, "heaviside", is_light=True, operands=2)
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:

@@ -49,10 +49,11 @@ def test_many_numbers_have_the_bits_of_few(name, dtype, counted):
     pytest.importorskip("scipy.special")
     function, x = FUNCTIONS[name][0], spread(dtype)
     found = function(tf.constant(x)).numpy()
-    assert counted == [name] and found.dtype == dtype
+    asked = ["erfc_of_float32" if name == "erfc" and dtype == "float32" else name]
+    assert counted == asked and found.dtype == dtype
     kind = f"u{found.dtype.itemsize}"
     few = in_pieces(function, x)
-    assert counted == [name]
+    assert counted == asked
     is_nan = np.isnan(few)
     np.testing.assert_array_equal(np.isnan(found), is_nan)
     np.testing.assert_array_equal(found.view(kind)[~is_nan], few.view(kind)[~is_nan])
@@ -70,7 +71,7 @@ def test_float64_is_the_series_to_four_units(name, counted):
 def test_any_layout_and_shape(name, counted):
     function, x = FUNCTIONS[name][0], spread("float32").reshape(96, -1)[:, ::-1].T
     found = function(tf.constant(x)).numpy()
-    assert counted == [name] and found.shape == x.shape
+    assert len(counted) == 1 and found.shape == x.shape
     np.testing.assert_array_equal(found, function(tf.constant(np.ascontiguousarray(x))).numpy())
 
 
