@@ -128,8 +128,9 @@ class HostPlan:
             results = names[out : out + (b if count < 0 else 1)]
             left = f"{', '.join(results)}{',' if count < 0 and results else ''}"
             emitter.line(f"{left} = {text}" if results else text, source, op, operands)
-            if gone:
-                emitter.line(f"del {', '.join([names[i] for i in gone])}", source)
+            freed = [names[i] for i in gone if names[i] not in emitter.names]  # what is given stays
+            if freed:
+                emitter.line(f"del {', '.join(freed)}", source)
         emitter.line(f"return [{', '.join([names[value] for value, _, _ in self._outputs])}]")
         return emitter.compiled(f"def round_({', '.join(names[:n_inputs])}):", "round_")
 
