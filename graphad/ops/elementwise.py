@@ -95,7 +95,7 @@ class Elementwise(Op):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         # What formulas ask of large arrays is whether all elements are one number, or how they are broadcast.
         infix = OPERATORS.get(self.infix or "")
-        return infix if all(math.prod(ranked(x.dims)) <= FEW for x in specs) else None
+        return None if infix is None or any(math.prod(ranked(x.dims)) > FEW for x in specs) else infix
 
     def quick(self, x: Tensor, y: Tensor | None = None, *more: TensorLike) -> Array | None:
         a = x.data

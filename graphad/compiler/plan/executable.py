@@ -274,8 +274,8 @@ class Executable:
         before = work.nodes
         requested = sizes.size_class.requested
         if self._has_parts and not _thread.is_inside and (requested is None or requested.state is None):
-            _thread.is_inside = True
             try:
+                _thread.is_inside = True
                 outputs = sizes.host.run(values)
             finally:
                 _thread.is_inside = False

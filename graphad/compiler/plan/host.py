@@ -51,7 +51,7 @@ def own(y: Array, *sources: object) -> Any:
 class HostPlan:
     """The nodes of a graph with concrete sizes, ready to be evaluated one after another."""
 
-    __slots__ = ("_base", "_function", "_outputs", "_runs", "_steps")
+    __slots__ = ("_base", "_function", "_nodes", "_numbers", "_outputs", "_runs", "_specs", "_steps")
 
     def __init__(self, graph: Graph, numbers: Mapping[str, int]) -> None:
         self._function: Callable[..., Sequence[Any]] | None = None
@@ -63,6 +63,8 @@ class HostPlan:
         last = last_uses(graph, range(graph.first_node_value))
         aliased = _aliased(graph)
         self._steps = []
+        self._nodes: list[tuple[Node, Op, tuple[int, ...]]] = []  # of the steps, for those of known sizes
+        self._specs, self._numbers = graph.specs, numbers
         for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
@@ -77,10 +79,8 @@ class HostPlan:
                     self._base[node.start - len(graph.inputs)] = value
                     aliased.add(node.start)
                     continue
-            specs = [graph.specs[i] for i in node.inputs]
-            if numbers:
-                specs = [with_numbers(spec, numbers) for spec in specs]
-            self._steps.append(_step(node, op, specs, gone))
+            self._nodes.append((node, op, gone))
+            self._steps.append(_step(node, op, [graph.specs[i] for i in node.inputs], gone, None))
         self._outputs = []
         for value in graph.outputs:
             self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
@@ -100,6 +100,8 @@ class HostPlan:
         """The same for a part of a graph, whose outputs may be views of others, of constants and of the input values."""
         function = self._function
         if function is None:
+            if not self._runs:
+                self._know_sizes()
             self._runs += 1
             if self._runs <= RUNS:
                 known = self._known(values)
@@ -110,6 +112,14 @@ class HostPlan:
             return function(*values)
         finally:
             unhush(token)
+
+    def _know_sizes(self) -> None:
+        """Let each step be the function for its sizes: a call alone does not win back what finding it takes."""
+        steps = []
+        for node, op, gone in self._nodes:
+            specs = [with_numbers(self._specs[i], self._numbers) for i in node.inputs]
+            steps.append(_step(node, op, specs, gone, evaluator_of(op, specs)))
+        self._steps = steps
 
     def _printed(self, n_inputs: int) -> Callable[..., Sequence[Any]]:
         """The steps as a function of Python, which has no table to walk."""
@@ -162,10 +172,16 @@ class HostPlan:
         return known
 
 
-def _step(node: Node, op: Op, specs: Sequence[TensorSpec], gone: tuple[int, ...]) -> tuple[Any, ...]:
-    """(number of inputs, function, its operands, its results, values not read after it, node)."""
+def _step(
+    node: Node,
+    op: Op,
+    specs: Sequence[TensorSpec],
+    gone: tuple[int, ...],
+    direct: Callable[..., Any] | None,
+) -> tuple[Any, ...]:
+    """(number of inputs, function, its operands, its results, values not read after it, node); `direct` is the op's function for
+    its sizes."""
     asked = op, node.inputs, node.line
-    direct = evaluator_of(op, specs)
     if op.multiple:
         f: Any = direct or fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
