@@ -321,3 +321,17 @@ def test_printed_steps_have_the_bits_of_the_walk() -> None:
         found = plan._printed(2)(x, y)
     for a, b in zip(found, plan.run([x, y]), strict=True):
         assert a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def test_printed_steps_read_again_in_the_next_run_what_depends_only_on_sizes() -> None:
+    def steps(x: Any) -> list[Any]:
+        ramp = tf.range(tf.shape(x)[0])
+        return [x + tf.cast(ramp, x.dtype), tf.cast(ramp * 2, x.dtype)]
+
+    graph = trace_flat(steps, [TensorSpec((None,), "float64")]).graph
+    executable = Executable(graph)
+    plan = executable.sizes_of([np.ones(3)]).host
+    function, x = plan._printed(1), np.ones(3)
+    for _ in range(3):
+        for a, b in zip(function(x), plan.run([x]), strict=True):
+            np.testing.assert_array_equal(a, b)
