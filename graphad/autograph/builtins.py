@@ -14,7 +14,6 @@ from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sequence import range as tensor_range
 from graphad.ops.array.shape import shape
-from graphad.ops.array.slice import getitem
 from graphad.ops.math.cast import cast
 from graphad.ops.math.select import maximum, minimum, where
 
@@ -34,7 +33,7 @@ def _len(x: StagedList | Tensor) -> Any:
         return len(x)
     if x.dims == ():
         raise InvalidArgumentError("len: it requires a non-scalar tensor, got one of rank 0.")
-    return getitem(shape(x), 0)
+    return shape(x)[0]
 
 
 def _int(x: Any = 0, *base: Any, **options: Any) -> Any:
@@ -161,7 +160,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
         least = walks[0].limit()
         for walk in walks[1:]:
             least = minimum(least, walk.limit())
-        nests = [walk.nest.build([getitem(x, slice(None, least)) for x in walk.xs]) for walk in walks]
+        nests = [walk.nest.build([x[:least] for x in walk.xs]) for walk in walks]
     makers = [x.made if isinstance(x, Staged) else _same for x in iterables]
     return Staged(
         tuple(nests),

@@ -180,9 +180,11 @@ class BatchContext:
             rule = op.batch_given if op.refers else op.batch
             why = getattr(rule, "reason", "its operands differ from row to row in more than their values")
             raise UnansweredError(f"{op.name}: there is no batch rule for an unknown number of rows: {why}.")
+        from graphad.ops.array.slice import getitem  # ops with a rule of their own need no slices
+
         rows = []
         for i in range(self.size):
-            out = bind_all(op, [x[i] if self._stacked[k] else x for k, x in enumerate(xs)])
+            out = bind_all(op, [getitem(x, i) if self._stacked[k] else x for k, x in enumerate(xs)])
             rows.append(out)
         if not rows:
             return self._no_rows(op, xs)

@@ -63,7 +63,10 @@ class Reader:
             size = self._array()
         except _BROKEN as error:
             raise self._broken(error) from None
-        return self._counted(size, limit)
+        left = len(self._body) - self._tell()
+        if size > left or (limit is not None and size > getattr(self.limits, limit)):
+            raise self._too_many(size, left, limit)
+        return size
 
     def map(self) -> int:
         """Enter a map and return how many pairs it has."""
@@ -71,7 +74,10 @@ class Reader:
             size = self._map()
         except _BROKEN as error:
             raise self._broken(error) from None
-        return self._counted(size, None)
+        left = len(self._body) - self._tell()
+        if size > left:
+            raise self._too_many(size, left, None)
+        return size
 
     def at_array(self) -> bool:
         """Whether the next value is an array."""
@@ -107,13 +113,10 @@ class Reader:
         if total > getattr(self.limits, limit):
             raise _over(limit, total, getattr(self.limits, limit))
 
-    def _counted(self, size: int, limit: str | None) -> int:
-        left = len(self._body) - self._tell()
-        if size > left:
-            raise CorruptModelError(f"a list of {size} entries in the {left} bytes that are left.")
-        if limit is not None and size > getattr(self.limits, limit):
-            raise _over(limit, size, getattr(self.limits, limit))
-        return size
+    def _too_many(self, size: int, left: int, limit: str | None) -> LoadError:
+        if limit is None or size > left:
+            return CorruptModelError(f"a list of {size} entries in the {left} bytes that are left.")
+        return _over(limit, size, getattr(self.limits, limit))
 
     def _broken(self, error: Exception) -> LoadError:
         position = self._tell()
@@ -218,7 +221,8 @@ class Integer:
         return value
 
     def write(self, writer: Writer, value: int) -> None:
-        _check(value, int)
+        if type(value) is not int:
+            raise _refusal(value, int)
         writer.scalar(value)
 
 
@@ -232,7 +236,8 @@ class Text:
         return value
 
     def write(self, writer: Writer, value: str) -> None:
-        _check(value, str)
+        if type(value) is not str:
+            raise _refusal(value, str)
         writer.scalar(value)
 
 
@@ -266,7 +271,8 @@ class Data:
         return value
 
     def write(self, writer: Writer, value: bytes) -> None:
-        _check(value, bytes)
+        if type(value) is not bytes:
+            raise _refusal(value, bytes)
         writer.scalar(value)
 
 
@@ -280,7 +286,8 @@ class Flag:
         return value
 
     def write(self, writer: Writer, value: bool) -> None:
-        _check(value, bool)
+        if type(value) is not bool:
+            raise _refusal(value, bool)
         writer.scalar(value)
 
 
@@ -296,7 +303,8 @@ class Real:
         return value
 
     def write(self, writer: Writer, value: float) -> None:
-        _check(value, float)
+        if type(value) is not float:
+            raise _refusal(value, float)
         writer.scalar(value)
 
 
@@ -398,7 +406,8 @@ class Fields(Generic[R]):
         self.write_fields(writer, value)
 
     def write_fields(self, writer: Writer, value: R) -> None:
-        _check(value, self.cls)
+        if type(value) is not self.cls:
+            raise _refusal(value, self.cls)
         for write, item in zip(self.writes, value, strict=True):
             write(writer, item)
 
@@ -449,7 +458,9 @@ class Tagged:
         return fields.read_fields(reader)
 
     def write(self, writer: Writer, value: Record) -> None:
-        tag = self.tags[_check(value, *self.tags)]
+        tag = self.tags.get(type(value))
+        if tag is None:
+            raise _refusal(value, *self.tags)
         fields = self.kinds[tag]
         if isinstance(fields, Extended) and value[fields.few :] == fields.defaults:
             writer.array(fields.few + 1)
@@ -485,7 +496,8 @@ class Document(Generic[R]):
         return self.fields.cls.of(values)
 
     def write(self, writer: Writer, value: R) -> None:
-        _check(value, self.fields.cls)
+        if type(value) is not self.fields.cls:
+            raise _refusal(value, self.fields.cls)
         writer.map(self.fields.size)
         for name, write, item in zip(type(value).fields, self.fields.writes, value, strict=True):
             writer.scalar(name)
@@ -498,13 +510,10 @@ def _fixed(reader: Reader, size: int) -> None:
         raise CorruptModelError(f"{found} fields where {size} belong.")
 
 
-def _check(value: object, *kinds: type) -> type:
-    # exact classes: a bool is not an int, a NumPy scalar is not a float
-    kind = type(value)
-    if kind not in kinds:
-        allowed = " or ".join(one.__name__ for one in kinds)
-        raise SaveError(f"{shown(value)} of type {kind.__name__} where {allowed} belongs.")
-    return kind
+def _refusal(value: object, *kinds: type) -> SaveError:
+    """What is raised for a value of another class than these; a bool is not an int here, a NumPy scalar is not a float."""
+    allowed = " or ".join(one.__name__ for one in kinds)
+    return SaveError(f"{shown(value)} of type {type(value).__name__} where {allowed} belongs.")
 
 
 TEXT = Text()
