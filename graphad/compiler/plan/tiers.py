@@ -239,8 +239,8 @@ class Compilation:
     def measure_less(self) -> Compilation:
         """One for the same graph with less room for sizes without a bound, since products of them need too much memory, but more
         than earlier ones have had; or one in which no size is found by the run."""
-        room = self._room // LESS_ROOM if self._room and self.is_open else 0
-        room = room if room > self._before else None
+        less = self._room // LESS_ROOM if self._room and self.is_open else 0
+        room = less if less > self._before else None
         made = Compilation(self.graph, self.literals, self.options, self.device, self._source, room)
         made._before = self._before
         made.why_unmeasured = self.why_unmeasured

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import Ranked
 from graphad.core.convert import lift
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError, SymbolicValueError
@@ -49,7 +48,7 @@ def for_each(op: str, axis: Tensor, x: Tensor, function: Callable[[Any], Tensor]
     return _of_sets(op, axis, place, rank, function)
 
 
-def _of_sets(op: str, axis: Ranked, place: Tensor, rank: int, function: Callable[[Any], Tensor]) -> Tensor:
+def _of_sets(op: str, axis: Any, place: Tensor, rank: int, function: Callable[[Any], Tensor]) -> Tensor:
     """The same of a vector of places."""
     many = axis.dims[0]
     counts = range(rank + 1) if many is None else [many]

@@ -409,7 +409,8 @@ class CumLogSumExp(_Running):
 def _along(op_class: type[Any], x: Tensor, axis: object, exclusive: bool, reverse: bool) -> Tensor:
     def along(axis: object) -> Tensor:
         place = normalize_axis(op_class.name, axis, x.ndim, "x", x.dims)
-        return bind(op_class(place, bool(exclusive), bool(reverse)), x)
+        found: Tensor = bind(op_class(place, bool(exclusive), bool(reverse)), x)
+        return found
 
     return over_open_axes(op_class.name, axis, x, along, False) if is_open(axis) else along(axis)
 

@@ -11,7 +11,7 @@ The modules by subject:
     threads               pool, limit
     steps of plans        movement, indexing, placing, measuring, counted, masking, ordering, searching, rolling, drawing, calls,
                           branch, repeat, growing
-    matrices              lapack, factorising
+    matrices              lapack, factorising, pivoting
     functions of arrays   mapping
     NumPy's own loops     numpy_loops, ufuncs, combining, transforming
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
