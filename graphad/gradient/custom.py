@@ -352,7 +352,9 @@ def call_with_rule(
     ):  # where what the function makes of them will be
         xs = [bind(IDENTITY, x) if isinstance(x, Tensor) and x.has_value else x for x in xs]
     # Eager code gets Python's integers and truth values as they are: it counts with them, and hands them to other libraries.
-    plain = xs if trace is not None else [a if isinstance(a, int) else x for a, x in zip(leaves, xs, strict=True)]
+    plain = (
+        xs if trace is not None else [a if isinstance(a, int) else x for a, x in zip(leaves, xs, strict=True)]
+    )
     arguments = [x for x in xs if isinstance(x, Tensor)]
     reads = _Reads(arguments if captures else None)
     level = new_recorder(reads)
