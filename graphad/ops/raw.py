@@ -18,8 +18,8 @@ from graphad.core import dtypes
 from graphad.core.blame import blamed
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
-from graphad.ops.math import truncated
 from graphad.ops.image.projections import projective_transform
+from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
 from graphad.ops.raw_indices import INDEXED
 from graphad.ops.raw_slopes import SLOPES

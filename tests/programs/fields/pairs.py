@@ -242,7 +242,7 @@ def soft_actor_and_critics(tf, function):
 
 
 def pools_of_graphs(tf, function):
-    """Nodes of several graphs are put into few groups by a relaxed cut; readouts of a graph by sums, means, extremes and shares."""
+    """Nodes of several graphs are put into few groups by a relaxed cut; readouts by sums, means, extremes and shares."""
     r = np.random.RandomState(8)
     nodes, groups = 9, 3
     links = (r.uniform(size=[nodes, nodes]) > 0.6).astype(np.float32)
