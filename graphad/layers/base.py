@@ -286,11 +286,12 @@ class Layer(Configured, Module):
         regularizer: Callable[..., Any] | str | None = None,
         constraint: Callable[..., Any] | str | None = None,
         aggregation: object = "none",
+        synchronization: object = "auto",
     ) -> Variable:
         """A new variable of this layer, by default of numbers of "glorot_uniform", of zeros for a dtype that is not floating;
         a `regularizer`, a function of a tensor or its name, adds to the `losses`, and a
         `constraint`, one too, gives what optimizers make of the variable after each update. There is one replica, whose values
-        `aggregation` leaves as they are.
+        `aggregation` and Keras 2's `synchronization` leave as they are.
         """
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         if initializer is None:

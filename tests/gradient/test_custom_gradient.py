@@ -913,7 +913,7 @@ def test_a_rule_in_a_loop_cannot_use_what_is_computed_after_it():
 
 
 def test_eager_code_gets_integers_as_they_are() -> None:
-    """A size, a flag and a shape in a tuple are handed on to what takes Python's numbers alone; gradients are still one for each."""
+    """A size, a flag and a shape are handed on to what takes Python's numbers alone; each still has a gradient."""
     seen = []
 
     @tf.custom_gradient

@@ -632,3 +632,33 @@ def test_a_layer_whose_call_needs_no_inputs_is_called_without():
         layers.Activation("tanh")()
     with pytest.raises(TypeError, match="None"):
         layers.Activation("tanh")(None)
+
+
+def test_a_weight_is_made_with_the_words_of_replicas() -> None:
+    """A flag of a layer for what was initialised by its first batch, which several replicas would share."""
+
+    class Normalised(tf.keras.layers.Layer):
+        def build(self, input_shape):
+            self.known = self.add_weight(
+                name="known",
+                dtype=tf.bool,
+                trainable=False,
+                initializer=lambda shape, dtype: False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+            )
+            self.scale = self.add_weight(name="scale", shape=[input_shape[-1]], initializer="ones")
+
+        def call(self, x):
+            if not self.known:
+                self.scale.assign(1.0 / tf.math.reduce_std(x, 0))
+                self.known.assign(True)
+            return x * self.scale
+
+    for mode in (lambda f: f, tf.function):
+        layer = Normalised()
+        call = mode(layer)
+        x = tf.constant([[1.0, 4.0], [3.0, 0.0]])
+        np.testing.assert_allclose(call(x), [[1.0, 2.0], [3.0, 0.0]])
+        np.testing.assert_allclose(call(2.0 * x), [[2.0, 4.0], [6.0, 0.0]])
+        assert layer.known

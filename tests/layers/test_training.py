@@ -439,3 +439,21 @@ def test_the_largest_predictions_alone_count(arguments: Any, precision: Any, rec
         np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
     with pytest.raises(ValueError, match="top_k is 0; a positive integer is needed"):
         tf.keras.metrics.Precision(top_k=0)
+
+
+@pytest.mark.parametrize("make", [tf.keras.optimizers.SGD, tf.keras.optimizers.legacy.SGD])
+def test_lr_is_the_learning_rate(make) -> None:
+    """An optimizer keeps the rate that `lr` is set to, in functions that are traced already too."""
+    v, optimizer = tf.Variable(1.0), make(0.1)
+
+    @tf.function
+    def step():
+        optimizer.apply_gradients([(tf.constant(1.0), v)])
+
+    step()
+    optimizer.lr = 0.5
+    step()
+    np.testing.assert_allclose(v, 1.0 - 0.1 - 0.5, rtol=1e-6)
+    np.testing.assert_allclose([optimizer.lr, optimizer.learning_rate], 0.5)
+    optimizer.lr.assign(0.25)
+    np.testing.assert_allclose(optimizer.learning_rate, 0.25)

@@ -565,3 +565,29 @@ def test_several_results_are_a_tuple_as_in_numpy() -> None:
     assert {type(found) for found in (*results, tnp.broadcast_arrays(x, x), tnp.broadcast_arrays())} == {
         tuple
     }
+
+
+def test_real_if_close_asks_about_the_numbers_and_not_about_the_tape() -> None:
+    """What checks arguments for being complex does so under a tape too; the real part has a derivative."""
+    x = tf.constant([1.0 + 1e-15j, -2.0], tf.complex128)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = np.real_if_close(tf.sin(x))
+        assert y.dtype == tf.float64
+        assert not np.iscomplex(y).any()
+    np.testing.assert_allclose(y, np.sin([1.0, -2.0]))
+    np.testing.assert_allclose(tape.gradient(y, x), np.cos([1.0, -2.0]), rtol=1e-12)
+    for tol, is_real in ((100, False), (1e-4, True), (1e13, True)):
+        for array in (np.array([1.0 + 1e-6j]), np.zeros([0], np.complex64)):
+            kind = np.real_if_close(array, tol).dtype
+            assert tf.numpy.real_if_close(array, tol).dtype == kind
+        assert np.real_if_close(np.array([1.0 + 1e-6j]), tol).dtype.kind == "fc"[not is_real]
+    assert tf.numpy.real_if_close(tf.constant([1, 2])).dtype == tf.int32
+
+
+def test_real_if_close_needs_the_numbers() -> None:
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"real_if_close: whether the result is real depends on the numbers",
+    ):
+        tf.function(tf.numpy.real_if_close)(tf.constant([1.0j]))

@@ -76,6 +76,7 @@ from graphad.ops.numpy.elementwise import lcm as lcm
 from graphad.ops.numpy.elementwise import modf as modf
 from graphad.ops.numpy.elementwise import nan_to_num as nan_to_num
 from graphad.ops.numpy.elementwise import real as real
+from graphad.ops.numpy.elementwise import real_if_close as real_if_close
 from graphad.ops.numpy.elementwise import round as round
 from graphad.ops.numpy.elementwise import sinc as sinc
 from graphad.ops.numpy.grids import diag_indices as diag_indices

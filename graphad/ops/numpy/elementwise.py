@@ -10,12 +10,14 @@ from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.static import broadcast_static_shape
+from graphad.ops.array.support import static_array
 from graphad.ops.control.branch import cond
 from graphad.ops.directly import directly, is_finite, is_free, parts_directly
 from graphad.ops.math import digits, truncated
@@ -139,6 +141,33 @@ def imag(val: TensorLike) -> Tensor:
       array([2.])
     """
     return math.imag(tensor_of(val))
+
+
+def real_if_close(a: TensorLike, tol: float = 100) -> Tensor:
+    """The real part where all imaginary parts are next to 0, else `a` itself.
+
+    Args:
+      a: Tensor of any shape, a numeric dtype. The numbers of a complex one have to be known, since the dtype depends on them.
+      tol: What imaginary parts stay below: above 1 times the distance from 1 to the next number, else as it is.
+    Returns: Tensor of the shape of a, real if `a` is or if its imaginary parts are small.
+    Raises:
+      ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+      InvalidArgumentError (a ValueError): a complex tensor whose numbers only the run knows.
+    Example:
+      >>> numpy.real_if_close([1.0 + 1e-15j]).numpy()
+      array([1.])
+    """
+    x = tensor_of(a)
+    if not x.dtype.is_complex:
+        return x
+    known = static_array(x)
+    if known is None:
+        raise InvalidArgumentError(
+            "numpy.real_if_close: whether the result is real depends on the numbers of a, which only the run knows; take "
+            "numpy.real(a), or keep it complex."
+        )
+    bound = tol * np.finfo(known.dtype).eps if tol > 1 else tol
+    return math.real(x) if bool(np.all(np.abs(known.imag) < bound)) else x
 
 
 @blaming

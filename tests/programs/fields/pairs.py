@@ -239,3 +239,57 @@ def soft_actor_and_critics(tf, function):
     sizes = [(10, 3), (10, 2), (10,), (10, 3), (10, 2), (10, 2)]
     losses = [step(*[tf.constant(_drawn(r, *size)) for size in sizes]) for _ in range(4)]
     return {"losses": losses, "price": price, "slow": slow[1].trainable_variables[0]}
+
+
+def pools_of_graphs(tf, function):
+    """Nodes of several graphs are put into few groups by a relaxed cut; readouts by sums, means, extremes and shares."""
+    r = np.random.RandomState(8)
+    nodes, groups = 9, 3
+    links = (r.uniform(size=[nodes, nodes]) > 0.6).astype(np.float32)
+    links = np.maximum(links, links.T) * (1 - np.eye(nodes, dtype=np.float32))
+    graph_of = tf.constant([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    features = tf.constant(r.normal(size=[nodes, 4]).astype(np.float32))
+    weights = [
+        tf.Variable(0.5 * r.normal(size=shape).astype(np.float32)) for shape in ((4, groups), (4, 5), (5, 1))
+    ]
+    links = tf.constant(links)
+    places = tf.where(links > 0)
+    sparse = tf.sparse.SparseTensor(places, tf.gather_nd(links, places), links.shape)
+
+    def cut(shares):
+        degrees = tf.linalg.diag(tf.sparse.reduce_sum(sparse, axis=1))
+        inside = tf.linalg.trace(
+            tf.matmul(shares, tf.sparse.sparse_dense_matmul(sparse, shares), transpose_a=True)
+        )
+        whole = tf.linalg.trace(tf.matmul(shares, degrees @ shares, transpose_a=True))
+        overlap = tf.matmul(shares, shares, transpose_a=True)
+        even = tf.eye(groups) / np.sqrt(groups)
+        return -inside / whole + tf.norm(overlap / tf.norm(overlap) - even)
+
+    def readouts(hidden):
+        score = tf.squeeze(hidden @ weights[2], 1)
+        largest = tf.gather(tf.math.segment_max(score, graph_of), graph_of)
+        share = tf.exp(score - tf.stop_gradient(largest))
+        share /= tf.gather(tf.math.segment_sum(share, graph_of), graph_of)
+        parts = [
+            pool(hidden, graph_of)
+            for pool in (tf.math.segment_sum, tf.math.segment_mean, tf.math.segment_max)
+        ]
+        return tf.concat([*parts, tf.math.segment_sum(share[:, None] * hidden, graph_of)], axis=1)
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            shares = tf.nn.softmax(features @ weights[0])
+            hidden = tf.nn.elu(tf.sparse.sparse_dense_matmul(sparse, features) @ weights[1])
+            pooled = tf.matmul(shares, tf.sparse.sparse_dense_matmul(sparse, shares), transpose_a=True)
+            pooled = tf.linalg.set_diag(pooled, tf.zeros([groups]))
+            root = tf.sqrt(tf.reduce_sum(pooled, 1))[:, None] + 1e-7
+            pooled = pooled / root / tf.transpose(root)
+            loss = cut(shares) + 0.1 * tf.reduce_mean(readouts(hidden) ** 2) + 0.1 * tf.reduce_sum(pooled**3)
+        for variable, slope in zip(weights, tape.gradient(loss, weights), strict=True):
+            variable.assign_sub(0.3 * slope)
+        return loss, pooled
+
+    losses, pooled = zip(*[step() for _ in range(4)], strict=True)
+    return {"losses": losses, "pooled": pooled[-1], "of_groups": weights[0], "of_scores": weights[2]}

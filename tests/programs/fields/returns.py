@@ -78,3 +78,49 @@ def edges_of_complete_graphs(tf, function):
         "gathered": gathered,
         "slope": tf.convert_to_tensor(slope),
     }
+
+
+def optimistic_choices(tf, function):
+    """A linear bandit: each arm's reward by ridge regression, updated rank by rank, and the arm whose upper bound is largest."""
+    arms, features, rounds, width = 3, 4, 12, 0.8
+    contexts = tf.constant(np.random.RandomState(4).normal(size=[rounds, 2, features]).astype(np.float32))
+    truths = tf.constant(np.random.RandomState(5).normal(size=[arms, features]).astype(np.float32))
+    inverses = tf.Variable(tf.eye(features, batch_shape=[arms]))
+    sums = tf.Variable(tf.zeros([arms, features]))
+
+    def conjugate_gradients(matrix, right):
+        """Solves matrix x = right for one column after another, as long as a residual is left."""
+        x, rest = tf.zeros_like(right), right
+        way, size = rest, tf.reduce_sum(rest * rest, axis=0)
+        step = tf.constant(0)
+        while step < 2 * features and tf.reduce_max(size) > 1e-10:
+            along = tf.matmul(matrix, way)
+            rate = tf.math.divide_no_nan(size, tf.reduce_sum(way * along, axis=0))
+            x, rest = x + rate * way, rest - rate * along
+            new = tf.reduce_sum(rest * rest, axis=0)
+            way, size, step = rest + tf.math.divide_no_nan(new, size) * way, new, step + 1
+        return x
+
+    @function
+    def play(context):
+        means = tf.einsum("bf,afg,ag->ba", context, inverses, sums)
+        spread = tf.sqrt(tf.einsum("bf,afg,bg->ba", context, inverses, context))
+        chosen = tf.argmax(means + width * spread, axis=1, output_type=tf.int32)
+        rewards = tf.reduce_sum(context * tf.gather(truths, chosen), axis=1)
+        for arm in tf.range(arms):
+            is_chosen = tf.equal(chosen, arm)
+            rows, gains = tf.boolean_mask(context, is_chosen), tf.boolean_mask(rewards, is_chosen)
+            old = inverses[arm]
+            gain = tf.linalg.solve(tf.eye(tf.shape(rows)[0]) + rows @ old @ tf.transpose(rows), rows @ old)
+            inverses.scatter_nd_update([[arm]], [old - old @ tf.transpose(rows) @ gain])
+            sums.scatter_nd_add([[arm]], [tf.linalg.matvec(rows, gains, transpose_a=True)])
+        return chosen, tf.reduce_sum(rewards)
+
+    chosen, rewards = zip(*[play(context) for context in tf.unstack(contexts)], strict=True)
+    solve = function(conjugate_gradients)
+    return {
+        "chosen": chosen,
+        "rewards": rewards,
+        "weights": tf.linalg.matvec(inverses, sums),
+        "solved": solve(tf.linalg.inv(inverses[0]), sums[0][:, None]),
+    }

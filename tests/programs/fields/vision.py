@@ -357,3 +357,55 @@ def tastes(tf, function):
     scores = tf.where(known, -np.inf, tf.matmul(factors[0], factors[1], transpose_b=True) + leanings[1])
     top = tf.math.top_k(scores, 2)
     return {"losses": losses, "people": factors[0], "things": factors[1], "top": top.indices}
+
+
+def turned_until_it_fits(tf, function):
+    """The turn, scale and place of a picture within another, by differences of the picture seen through maps of the plane."""
+    y, x = np.mgrid[:16, :18].astype(np.float32)
+    picture = np.exp(-(((x - 7) / 4) ** 2) - ((y - 9) / 2.5) ** 2) + 0.5 * np.exp(
+        -((x - 12) ** 2) - (y - 4) ** 2
+    )
+    picture = tf.constant(picture[None, :, :, None], tf.float32)
+
+    def rows_of(parameters):
+        """The coefficients of the maps that turn, scale and move about the centre, one a row."""
+        turn, scale, right, down = tf.unstack(parameters, axis=1)
+        c, s = tf.cos(turn) * scale, tf.sin(turn) * scale
+        zero = tf.zeros_like(turn)
+        return tf.stack(
+            [c, -s, 8.5 - 8.5 * c + 7.5 * s + right, s, c, 7.5 - 8.5 * s - 7.5 * c + down, zero, zero], axis=1
+        )
+
+    def seen(parameters, interpolation="BILINEAR", mode="CONSTANT"):
+        rows = rows_of(parameters)
+        return tf.raw_ops.ImageProjectiveTransformV3(
+            images=tf.repeat(picture, tf.shape(rows)[0], axis=0),
+            transforms=rows,
+            output_shape=[16, 18],
+            fill_value=0.0,
+            interpolation=interpolation,
+            fill_mode=mode,
+        )
+
+    truth = tf.constant([[0.25, 1.1, 0.8, -0.6]])
+    target = seen(truth)
+    width = 0.05
+
+    @function
+    def step(at):
+        tries = at + tf.concat([tf.zeros([1, 4]), width * tf.eye(4), -width * tf.eye(4)], 0)
+        views = tf.reshape(seen(tries), [9, -1])
+        slopes = tf.transpose(views[1:5] - views[5:]) / (2.0 * width)
+        rest = tf.reshape(target, [-1]) - views[0]
+        normal = tf.matmul(slopes, slopes, transpose_a=True) + 1e-3 * tf.eye(4)
+        change = tf.linalg.solve(normal, tf.linalg.matvec(slopes, rest, transpose_a=True)[:, None])
+        return at + tf.transpose(change), tf.reduce_sum(rest**2)
+
+    at, losses = tf.constant([[0.0, 1.0, 0.0, 0.0]]), []
+    for _ in range(5):
+        at, loss = step(at)
+        losses.append(loss)
+    modes = [
+        tf.reduce_mean(seen(truth * 2.5, mode=mode)) for mode in ("CONSTANT", "NEAREST", "REFLECT", "WRAP")
+    ]
+    return {"losses": losses[:3], "at": at, "modes": modes, "nearest": seen(truth, "NEAREST")[0, ::3, ::3, 0]}

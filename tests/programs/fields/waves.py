@@ -236,3 +236,49 @@ def scattered_frequencies(tf, function):
         "picture": tf.abs(picture),
         "by segment": tf.exp(sums_by_segment(tf.where(logs > -3.0, logs, -np.inf), [0, 1, 2, 0, 2, 1], 4)),
     }
+
+
+def light_in_two_modes(tf, function):
+    """Two modes of light, by their numbers of photons, are squeezed, shifted, mixed and bent until one photon is in each."""
+    n = 5
+    lower = np.diag(np.sqrt(np.arange(1.0, n)), 1)
+    one = np.eye(n)
+    a, b = (tf.constant(np.kron(lower, one) + 0j), tf.constant(np.kron(one, lower) + 0j))
+    photons = tf.constant(np.arange(n) + 0.0)
+    wanted = tf.constant(np.eye(n * n)[:, n + 1] + 0j)
+    angles = tf.Variable([0.3, -0.2, 0.4, 0.1, 0.7, 0.2], dtype=tf.float64)
+
+    def moved(generator):
+        return tf.linalg.expm(generator - tf.linalg.adjoint(generator))
+
+    def state_of(angles):
+        squeeze, shift, mix, phase, bend, turn = tf.unstack(angles)
+        if tf.executing_eagerly() and any(
+            np.iscomplex(np.real_if_close(each)).any() for each in (squeeze, shift)
+        ):
+            raise ValueError("squeezing and shift are real")
+        c = [tf.cast(each, tf.complex128) for each in (squeeze, shift, mix)]
+        state = moved(0.5 * c[0] * (a @ a - b @ b))[:, 0]
+        state = tf.linalg.matvec(moved(c[1] * tf.linalg.adjoint(a)), state)
+        kerr = tf.exp(tf.complex(tf.zeros_like(photons), bend * photons**2 + turn * photons))
+        state = tf.reshape(kerr[:, None] * tf.reshape(state, [n, n]), [-1])
+        angle = tf.exp(tf.complex(tf.zeros_like(phase), phase))
+        return tf.linalg.matvec(moved(c[2] * angle * tf.linalg.adjoint(a) @ b), state)
+
+    @function
+    def step():
+        with tf.GradientTape() as tape:
+            state = state_of(angles)
+            overlap = tf.abs(tf.reduce_sum(tf.math.conj(wanted) * state)) ** 2
+        slope = tape.gradient(overlap, angles)
+        angles.assign_add(0.2 * slope)
+        return overlap, slope
+
+    overlaps, slopes = zip(*[step() for _ in range(6)], strict=True)
+    chances = tf.reshape(tf.abs(state_of(angles)) ** 2, [n, n])
+    return {
+        "overlaps": overlaps,
+        "slope": slopes[-1],
+        "mean": [tf.reduce_sum(chances * photons[:, None]), tf.reduce_sum(chances * photons)],
+        "angles": angles,
+    }
