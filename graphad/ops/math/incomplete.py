@@ -382,12 +382,14 @@ def _polygamma_of_few(n: int, x: Array) -> Any:
     return found.astype(np.float32)
 
 
-def _polygamma_at(n: Array, x: Array) -> Any:
+def _polygamma_at(x: Array, y: Array) -> Any:
     """Of many numbers in float32 and one order, which is a small one, by a native loop."""
-    if np.ndim(n) == 0 and float(n) in range(FEW + 1):
-        name = f"polygamma_{int(n)}" if n else "digamma"
-        return natively(lambda x: _polygamma_of_few(int(n), x), name, is_positive)(x)
-    return _POLYGAMMA(n, x)
+    if np.ndim(x) == 0 and float(x) in range(FEW + 1):
+        n = int(x)
+        return natively(lambda y: _polygamma_of_few(n, y), f"polygamma_{n}" if n else "digamma", is_positive)(
+            y
+        )
+    return _POLYGAMMA(x, y)
 
 
 PolygammaAt = elementwise(
