@@ -291,7 +291,7 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     if approximate:
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits far below 0
         return x * sigmoid((x + x * x * x * 0.044715) * math.sqrt(8.0 / math.pi))
-    found = directly(_gelu, x) if x.has_value and x.data.size >= MANY else None
+    found = directly(_gelu, x) if x.has_value and not x.away and x.data.size >= MANY else None
     return x * 0.5 * erfc(x * -math.sqrt(0.5)) if found is None else found
 
 
