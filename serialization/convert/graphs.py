@@ -252,7 +252,7 @@ def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
         ) from cause
     except (
         Exception
-    ) as cause:  # loading raises LoadErrors alone; a rule that fails is no proof that the file is damaged
+    ) as cause:  # loading raises LoadErrors alone; that a rule fails does not prove a damaged file
         given = ", ".join(map(str, inputs))
         raise LoadError(
             f"op {shown(op.name)} cannot be checked: for its inputs ({shown(given, 200)}) its rule fails with "
