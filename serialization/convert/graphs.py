@@ -250,9 +250,7 @@ def _outputs_of(op: Op, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
         raise CorruptModelError(
             f"op {shown(op.name)} does not take its inputs: {shown(str(cause))}."
         ) from cause
-    except (
-        Exception
-    ) as cause:  # loading raises LoadErrors alone; a rule that fails is no proof that the file is damaged
+    except Exception as cause:  # loading raises LoadErrors alone, whatever a rule raises
         given = ", ".join(map(str, inputs))
         raise LoadError(
             f"op {shown(op.name)} cannot be checked: for its inputs ({shown(given, 200)}) its rule fails with "
