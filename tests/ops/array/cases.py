@@ -581,6 +581,12 @@ PAD = [
     OpCase(
         a.repeat,
         real(2, 3),
+        repeats=[1, 0, 2, 1, 3, 1],
+        expected=lambda x: np.repeat(x, [1, 0, 2, 1, 3, 1]),
+    ),
+    OpCase(
+        a.repeat,
+        real(2, 3),
         repeats=[1, 0, 2],
         axis=-1,
         unknown=SIZES,

@@ -403,6 +403,7 @@ CASES += [
     for f, formula in [
         (m.equal, np.equal),
         (m.not_equal, np.not_equal),
+        (equals, np.equal),
         (m.less, np.less),
         (m.less_equal, np.less_equal),
         (m.greater, np.greater),
@@ -425,7 +426,6 @@ CASES += [
 CASES += [
     OpCase(f, integer(3, 4), integer(4, seed=1), expected=g)
     for f, g in [
-        (equals, np.equal),
         (m.bitwise_and, np.bitwise_and),
         (m.bitwise_or, np.bitwise_or),
         (m.bitwise_xor, np.bitwise_xor),
