@@ -18,7 +18,6 @@ from graphad.core import dtypes
 from graphad.core.blame import blamed
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
-from graphad.ops.image.projections import projective_transform
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
 from graphad.ops.raw_indices import INDEXED
@@ -400,14 +399,6 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "Gather": lambda params, indices, validate_indices=True: array.gather(params, indices),
     "GatherV2": lambda params, indices, axis, batch_dims=0: array.gather(
         params, indices, axis=axis, batch_dims=batch_dims
-    ),
-    "ImageProjectiveTransformV2": lambda images, transforms, output_shape, interpolation, fill_mode="CONSTANT": (
-        projective_transform(images, transforms, output_shape, 0.0, interpolation, fill_mode)
-    ),
-    "ImageProjectiveTransformV3": (
-        lambda images, transforms, output_shape, fill_value, interpolation, fill_mode="CONSTANT": (
-            projective_transform(images, transforms, output_shape, fill_value, interpolation, fill_mode)
-        )
     ),
     "Imag": lambda input, Tout=dtypes.float32: math.cast(math.imag(input), Tout),
     "IRFFT": lambda input, fft_length, Treal=dtypes.float32: math.cast(

@@ -1,4 +1,4 @@
-"""Raw ops of coordinates, which take `bad_indices_policy`, and of axes."""
+"""Raw ops of coordinates, some of which take `bad_indices_policy`, and of axes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.bad_indices import are_ignored, moved_inside
 from graphad.ops.array.static import broadcast_dynamic_shape
+from graphad.ops.image.projections import projective_transform
 
 
 def _gather_nd(params: TensorLike, indices: TensorLike, bad_indices_policy: str = "") -> Tensor:
@@ -59,6 +60,14 @@ def _broadcast_gradient_args(s0: TensorLike, s1: TensorLike) -> tuple[Tensor, Te
 
 
 INDEXED: dict[str, Callable[..., Any]] = {
+    "ImageProjectiveTransformV2": lambda images, transforms, output_shape, interpolation, fill_mode="CONSTANT": (
+        projective_transform(images, transforms, output_shape, 0.0, interpolation, fill_mode)
+    ),
+    "ImageProjectiveTransformV3": (
+        lambda images, transforms, output_shape, fill_value, interpolation, fill_mode="CONSTANT": (
+            projective_transform(images, transforms, output_shape, fill_value, interpolation, fill_mode)
+        )
+    ),
     "BroadcastGradientArgs": _broadcast_gradient_args,
     "GatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
