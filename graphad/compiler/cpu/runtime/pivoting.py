@@ -19,7 +19,7 @@ import numpy as np
 from graphad.compiler.assembly import Function
 from graphad.compiler.backend import FIRST, RESULTS, WORK, Part
 from graphad.compiler.cpu.runtime import blas, native
-from graphad.compiler.cpu.runtime.lapack import NO_ANSWER
+from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
 
