@@ -54,6 +54,7 @@ from graphad.ops.control.layers import (
     add_zeros,
     backward_of,
     merged,
+    placeholder,
     with_stacked_outputs,
 )
 from graphad.ops.control.operands import fit, require, require_operands
@@ -599,9 +600,3 @@ def _known_of(x: Any, spec: Any) -> Any:
         joint = [b if a is None else a for a, b in zip(mine, wanted, strict=True)]
         return TensorSpec.of(tuple(joint), spec.dtype)
     return x
-
-
-def placeholder(spec: TensorSpec) -> Array:
-    """Zeros of a shape that the spec allows, in place of a missing value."""
-    dims = tuple([0 if size is None else size for size in spec.dims or ()])
-    return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)

@@ -33,7 +33,7 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.create import stop_gradient
-from graphad.ops.control.cond import placeholder
+from graphad.ops.control.layers import placeholder
 
 if TYPE_CHECKING:
     from graphad.eager.variable import Variable

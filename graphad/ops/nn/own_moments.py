@@ -12,7 +12,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import float16, float32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
-from graphad.core.shapes import are_numbers, format_dims, normalize_axis
+from graphad.core.shapes import are_numbers, format_dims, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
@@ -48,7 +48,7 @@ def layer_normalization(
     op = "layer_normalization"
     x, dims = _ranked(op, x)
     rank = len(dims)
-    axes = sorted(normalize_axis(op, each, rank) for each in ([axis] if isinstance(axis, int) else axis))
+    axes = normalize_axes(op, axis, rank) or ()
     mean, variance = moments(x, axes, keepdims=True)
     sizes = [dims[k] if k in axes else 1 for k in range(rank)]
     offset, scale = (
