@@ -16,7 +16,7 @@ from typing import Any
 
 from graphad.core.tensor import Tensor
 from graphad.graph import walk
-from graphad.ops.control.cond import as_predicate
+from graphad.ops.control.predicates import as_predicate
 
 
 def acts(trace: Any, start: int) -> bool:

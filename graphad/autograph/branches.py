@@ -27,8 +27,8 @@ from graphad.core.escapes import Deciding
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional
-from graphad.ops.control.cond import as_predicate
 from graphad.ops.control.parts import Part, completed, lacks, same_structure
+from graphad.ops.control.predicates import as_predicate
 from graphad.ops.math import logical_and, logical_not
 from graphad.ops.state.effects import require
 

@@ -10,7 +10,7 @@ import numpy as np
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
 from graphad.ops.control.branch import conditional
-from graphad.ops.control.cond import as_predicate
+from graphad.ops.control.predicates import as_predicate
 
 
 class Streamed:

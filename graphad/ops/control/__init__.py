@@ -5,7 +5,7 @@ The package imports none of its modules: functions and tapes need `call`, few pr
 The modules by subject:
 
     calls                 call, custom
-    branches              branch, cond, either, axes, in_line
+    branches              branch, cond, either, axes, in_line, predicates
     loops                 while_loop, again, scan, loop, stacks, invariant
     arrays in them        tensor_array, varied, written
     derivatives           layers, loop_layer, duals

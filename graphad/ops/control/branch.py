@@ -18,8 +18,9 @@ from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
-from graphad.ops.control.cond import BOTH, Cond, as_predicate, at_hand
+from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
+from graphad.ops.control.predicates import as_predicate, at_hand
 from graphad.ops.math.cast import cast
 from graphad.ops.state.effects import require
 

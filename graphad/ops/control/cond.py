@@ -20,31 +20,26 @@ from graphad.core.annotations import (
     FoldContext,
     Ranked,
     RowAxis,
-    TensorLike,
     VjpContext,
 )
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
-from graphad.core.dims import is_one
-from graphad.core.dtypes import bool_
 from graphad.core.errors import (
-    DTypeError,
     InvalidArgumentError,
     UnansweredError,
 )
-from graphad.core.levels import trace_in_progress
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, format_dims, is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
-from graphad.core.tensor import EagerTensor, Tensor
+from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.compose import append, inputs_behind, values_behind, with_inputs
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.prepare import is_in_line
 from graphad.graph.walk import with_outputs
-from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape
+from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.support import same_row
 from graphad.ops.control.duals import push_cond
 from graphad.ops.control.in_line import in_line
@@ -556,35 +551,6 @@ def _as_rows(predicate: Any, x: Any) -> Tensor:
     """The predicate with axes of size 1 behind its own, as many as `x` has more."""
     rank, missing = len(predicate.dims), len(x.dims) - len(predicate.dims)
     return bind(ExpandDims(tuple(range(rank, rank + missing))), predicate) if missing else predicate
-
-
-def as_predicate(op: str, x: TensorLike) -> Tensor:
-    """A tensor as a bool scalar; numbers count as true unless they are 0."""
-    if type(x) is EagerTensor and x.data.__class__ is np.bool_:
-        return x
-    from_number = at_hand(lift(x))
-    dims = from_number.dims
-    if dims and all(map(is_one, dims)):
-        from_number = bind(Squeeze(tuple(range(len(dims)))), from_number)  # one truth value, as `bool(x)` has
-    elif dims is None or (dims and all(size is None or is_one(size) for size in dims)):
-        from_number = reshape(
-            from_number, ()
-        )  # the reshape raises an error if there turn out to be more elements
-    elif dims:
-        raise InvalidArgumentError(
-            f"{op}: the predicate has shape {format_dims(dims)}; it must be a scalar or have one element. tf.where chooses "
-            "element by element, tf.reduce_all and tf.reduce_any make one truth value of many."
-        )
-    if from_number.dtype is bool_:
-        return from_number
-    if from_number.dtype.is_complex:
-        raise DTypeError(f"{op}: the predicate has dtype {from_number.dtype.name}; it must be bool.")
-    return from_number != 0
-
-
-def at_hand(x: Any) -> Tensor:
-    """A tensor whose truth value Python reads. Outside of traces, a tensor of another device is copied to the CPU."""
-    return x.here() if x.away and trace_in_progress() is None else x  # type: ignore[no-any-return]
 
 
 def _known_of(x: Any, spec: Any) -> Any:

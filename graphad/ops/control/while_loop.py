@@ -27,7 +27,6 @@ from graphad.ops.array.create import told_apart
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.again import Again, supposing
-from graphad.ops.control.cond import as_predicate, at_hand
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.operands import require_count
 from graphad.ops.control.parts import (
@@ -42,6 +41,7 @@ from graphad.ops.control.parts import (
     same_structure,
     spec_of,
 )
+from graphad.ops.control.predicates import as_predicate, at_hand
 from graphad.ops.control.segments import Segments
 from graphad.ops.control.written import Row, collected, rows_of
 from graphad.ops.math.cast import cast
