@@ -26,8 +26,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.again import Again, supposing
-from graphad.ops.control.layers import placeholder
-from graphad.ops.control.parts import Part, completed, loop_dims, loop_writes, same_structure
+from graphad.ops.control.parts import Part, completed, loop_dims, loop_writes, placeholder, same_structure
 from graphad.ops.control.predicates import as_predicate
 from graphad.ops.control.scan import Walk
 from graphad.ops.control.segments import Segments

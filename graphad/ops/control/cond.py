@@ -49,10 +49,10 @@ from graphad.ops.control.layers import (
     add_zeros,
     backward_of,
     merged,
-    placeholder,
     with_stacked_outputs,
 )
 from graphad.ops.control.operands import fit, require, require_operands
+from graphad.ops.control.parts import placeholder
 from graphad.ops.control.rows import rows_of
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD

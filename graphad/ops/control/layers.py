@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-import numpy as np
-
-from graphad.core.annotations import Array, Cotangents, VjpContext
+from graphad.core.annotations import Cotangents, VjpContext
 from graphad.core.bind import bind_all
 from graphad.core.dims import Size
 from graphad.core.dtypes import int32
@@ -243,9 +241,3 @@ def with_stacked_outputs(graph: Graph, mask: Sequence[bool], wanted: Sequence[bo
         for y, has, want in zip(outputs, mask, wanted, strict=True)
     ]
     return builder.finish(outputs, graph.name)[0]
-
-
-def placeholder(spec: TensorSpec) -> Array:
-    """Zeros of a shape that the spec allows, in place of a missing value."""
-    dims = tuple([0 if size is None else size for size in spec.dims or ()])
-    return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)

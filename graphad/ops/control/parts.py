@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from graphad.core.annotations import Array
 from graphad.core.composites import (
     flatten_composites,
     flatten_records,
@@ -33,7 +36,6 @@ from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import with_outputs
 from graphad.ops.array.create import stop_gradient
-from graphad.ops.control.layers import placeholder
 
 if TYPE_CHECKING:
     from graphad.eager.variable import Variable
@@ -331,3 +333,9 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
 def is_concrete(x: Any) -> bool:
     """Whether Python can decide on the value: a number, an array, an eager tensor, or a variable outside a trace."""
     return not isinstance(x, Tensor) or x.has_value
+
+
+def placeholder(spec: TensorSpec) -> Array:
+    """Zeros of a shape that the spec allows, in place of a missing value."""
+    dims = tuple([0 if size is None else size for size in spec.dims or ()])
+    return np.zeros(dims, spec.dtype.numpy) if dims else spec.dtype.numpy.type(0)
