@@ -12,6 +12,7 @@ from graphad.core.convert import lift
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError, SymbolicValueError
 from graphad.core.tensor import Tensor
+from graphad.ops.array.expanding import expand_dims
 from graphad.ops.array.gather import gather
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.control.branch import switch_case
@@ -57,12 +58,11 @@ def _of_sets(op: str, axis: Any, place: Tensor, rank: int, function: Callable[[A
         raise InvalidArgumentError(f"{op}: axis names {many} axes of x, which has {rank}.")
     if len(sets) > _MOST:
         raise _unknown(op)
-    named = cast(place[:, None] == numbers(rank), int32)
+    named = cast(expand_dims(place, 1) == numbers(rank), int32)
     often = reduce_sum(named, 0)
     require(reduce_all(less_equal(often, 1)), f"{op}: axes \x00 name the same axis twice.", [axis])
-    codes = np.zeros(2**rank, np.int32)
-    for k, each in enumerate(sets):
-        codes[sum([2**axis for axis in each])] = k
+    numbered = {sum([1 << axis for axis in each]): k for k, each in enumerate(sets)}
+    codes = np.array([numbered.get(code, 0) for code in range(1 << rank)], np.int32)
     code = reduce_sum(often * lift(2 ** np.arange(rank, dtype=np.int32))) % len(codes)
     return switch_case(gather(lift(codes), code), [lambda each=each: function(each) for each in sets])
 
