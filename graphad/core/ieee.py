@@ -30,26 +30,28 @@ REPORTED = (FloatingPointError, RuntimeWarning)
 SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 
 
-def _variable() -> tuple[ContextVar[Any], dict[str, Any]] | None:
-    """The context variable with NumPy's settings, and their value for each way they are set here; None if it is not found."""
-    found = {}
-    for name, over in (("hush", "ignore"), ("guard", "raise")):
-        with np.errstate(all="ignore", over=over):  # type: ignore[call-overload]
-            for variable, setting in copy_context().items():
-                if variable.name == "numpy.ufunc.extobj":
-                    found[name] = setting
-                    its = variable
-    return (its, found) if found else None
+def _variable() -> tuple[ContextVar[Any], Any, Any] | None:
+    """The context variable with NumPy's settings, and their value for `hush` and for `guard`; None if it is not found."""
+
+    def found() -> dict[str, tuple[ContextVar[Any], Any]]:
+        return {variable.name: (variable, setting) for variable, setting in copy_context().items()}
+
+    name = "numpy.ufunc.extobj"
+    with np.errstate(all="ignore"):
+        hushed = found().get(name)
+    with np.errstate(all="ignore", over="raise"):
+        guarded = found().get(name)
+    return None if hushed is None or guarded is None else (*hushed, guarded[1])
 
 
-def _ends(found: tuple[ContextVar[Any], dict[str, Any]] | None) -> tuple[Callable[..., Any], ...]:
+def _ends(found: tuple[ContextVar[Any], Any, Any] | None) -> tuple[Callable[..., Any], ...]:
     """`heard`, `hush`, `guard` and `unhush`, by the context variable if there is one."""
     if found is not None:
-        variable, settings = found
+        variable, hushed, guarded = found
         return (
             variable.get,
-            functools.partial(variable.set, settings["hush"]),
-            functools.partial(variable.set, settings["guard"]),
+            functools.partial(variable.set, hushed),
+            functools.partial(variable.set, guarded),
             variable.set,
         )
     return (
