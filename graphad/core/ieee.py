@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
@@ -30,35 +30,49 @@ REPORTED = (FloatingPointError, RuntimeWarning)
 SHORT_WAY_ENDS = (ValueError, OverflowError, MemoryError, *REPORTED)
 
 
-def _entry(**flags: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    """What enters and leaves `np.errstate(**flags)`."""
-    with np.errstate(**flags):
-        for variable, setting in copy_context().items():
-            if variable.name == "numpy.ufunc.extobj":
-                return functools.partial(variable.set, setting), variable.reset
-    return functools.partial(_enter, flags), _leave
+def _variable() -> tuple[ContextVar[Any], Any, Any] | None:
+    """The context variable with NumPy's settings, and their value for `hush` and for `guard`; None if it is not found."""
+
+    def found() -> dict[str, tuple[ContextVar[Any], Any]]:
+        return {variable.name: (variable, setting) for variable, setting in copy_context().items()}
+
+    name = "numpy.ufunc.extobj"
+    with np.errstate(all="ignore"):
+        hushed = found().get(name)
+    with np.errstate(all="ignore", over="raise"):
+        guarded = found().get(name)
+    return None if hushed is None or guarded is None else (*hushed, guarded[1])
 
 
-def _enter(flags: dict[str, Any]) -> Any:
-    state = np.errstate(**flags)
-    state.__enter__()
-    return state
+def _ends(found: tuple[ContextVar[Any], Any, Any] | None) -> tuple[Callable[..., Any], ...]:
+    """`heard`, `hush`, `guard` and `unhush`, by the context variable if there is one."""
+    if found is not None:
+        variable, hushed, guarded = found
+        return (
+            variable.get,
+            functools.partial(variable.set, hushed),
+            functools.partial(variable.set, guarded),
+            variable.set,
+        )
+    return (
+        np.geterr,
+        functools.partial(np.seterr, all="ignore"),
+        functools.partial(np.seterr, all="ignore", over="raise"),
+        lambda settings: np.seterr(**settings),
+    )
 
 
-def _leave(state: Any) -> None:
-    state.__exit__()
-
-
-# From `token = hush()` to `unhush(token)`, in a `finally` of the same context, the flags are ignored; from `guard()` to
-# `unhush(token)` an overflow raises FloatingPointError, and the others are ignored.
-hush, unhush = _entry(all="ignore")
-guard = _entry(all="ignore", over="raise")[0]
+# What NumPy does about flags is asked for with `heard` before a `try`, in which `hush` has the flags ignored, or `guard` has an
+# overflow raise FloatingPointError and the others ignored; `unhush` in its `finally`, in the same context, puts back what was
+# heard. An exception of a signal may come behind any of the calls, also the first: the settings are put back in any case.
+heard, hush, guard, unhush = _ends(_variable())
 
 
 def unreported(f: Callable[..., Any], *values: object, **options: object) -> Any:
     """f(*values, **options), with the flags ignored."""
-    token = hush()
+    settings = heard()
     try:
+        hush()
         return f(*values, **options)
     finally:
-        unhush(token)
+        unhush(settings)

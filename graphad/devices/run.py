@@ -16,7 +16,7 @@ from graphad.core.bind import check_inputs
 from graphad.core.device import TWO_DEVICES, parse
 from graphad.core.dtypes import from_numpy
 from graphad.core.errors import GraphadError, InvalidArgumentError
-from graphad.core.ieee import hush, unhush
+from graphad.core.ieee import heard, hush, unhush
 from graphad.core.memo import Memo
 from graphad.core.op import Op, evaluated, output_specs
 from graphad.core.rule_errors import explained
@@ -65,8 +65,9 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     values = [x.place if isinstance(x, Handle) else x.array if x.away else x.data for x in inputs]
     if op.stores:
         values[1] = _held(values[1], place or CPU)
-    token = hush()
+    settings = heard()
     try:
+        hush()
         outputs = _alone(op, values) if op.alone and place is not None else evaluated(op, values)
     except GraphadError:
         raise
@@ -75,7 +76,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         error = explained(error, op, told)
         raise error
     finally:
-        unhush(token)
+        unhush(settings)
     if op.gives_sizes:
         return tuple([EagerTensor(np.asarray(y)[()]) for y in outputs])
     return tuple([as_tensor(y, place or CPU) for y in outputs])

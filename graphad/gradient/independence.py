@@ -164,11 +164,11 @@ def _found_in_known(graph: Graph, specs: Sequence[TensorSpec]) -> Mixing | None:
     """The result of `_found` for inputs of these specs. Raises: _UnansweredError."""
     try:
         done = specialise(graph, specs, expanding=False, keeps_rules=True)
+        return _found(done, done.outputs[0])
     except RuleError:
         raise
     except (InvalidArgumentError, UndecidedSize) as cause:
         raise _UnansweredError from cause
-    return _found(done, done.outputs[0])
 
 
 def _found(graph: Graph, source: int) -> Mixing | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphad.core import bind as door
 from graphad.core.bind import bind
-from graphad.core.ieee import hush, unhush
+from graphad.core.ieee import heard, hush, unhush
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.directly import is_free
 
@@ -41,11 +41,12 @@ def overwrite(op: Elementwise, fresh: Tensor, *others: Tensor) -> Tensor:
         if type(into) is np.ndarray and into.flags.owndata:
             values = [x.data for x in others]
             if all(_fits(x, into) for x in values):
-                token = hush()  # a report would come when the operand is lost
+                settings = heard()
                 try:
+                    hush()  # a report would come when the operand is lost
                     return EagerTensor(op.into(into, *values, out=into))
                 finally:
-                    unhush(token)
+                    unhush(settings)
     return bind(op, fresh, *others)
 
 

@@ -448,6 +448,24 @@ def test_independent_rows_are_silent_while_sizes_are_unknown(shape, f):
     np.testing.assert_allclose(traced(tf.constant(X)), batch_jacobian_of(f, tf.constant(X)), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:batch_jacobian")
+def test_a_branch_that_takes_few_numbers_of_rows_may_stand_beside_one_that_takes_all():
+    @tf.function(input_signature=[tf.TensorSpec([None, 4, None], tf.float64)], autograph=False)
+    def f(x):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = tf.cond(tf.reduce_any(x > 9.0), lambda: x * tf.split(x, [1, 1], axis=0)[0], lambda: x * x)
+        return tape.gradient(y, x), tape.batch_jacobian(y, x)
+
+    for rows in (3, 1):
+        x = tf.constant(np.arange(rows * 8.0).reshape(rows, 4, 2) / 8.0)
+        first, found = f(x)
+        np.testing.assert_allclose(first, 2.0 * x.numpy())
+        np.testing.assert_allclose(
+            found.numpy().reshape(rows, 8, 8), [np.diag(2.0 * row) for row in x.numpy().reshape(rows, 8)]
+        )
+
+
 def clipped(axis):
     f = tf.custom_gradient(
         lambda x: (x * 1, lambda u: tf.clip_by_norm(u, tf.constant(1.0, u.dtype), axes=[axis]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphad.core.errors import InternalError
 from graphad.core.frames import note_traced_line
-from graphad.core.ieee import hush, unhush
+from graphad.core.ieee import heard, hush, unhush
 from graphad.core.op import evaluated
 from graphad.core.rule_errors import explained
 from graphad.graph.fitted import OPERATORS, evaluator_of, fitted
@@ -107,11 +107,12 @@ class HostPlan:
                 known = self._known(values)
                 return [known[value] for value, _, _ in self._outputs]
             function = self._function = self._printed(len(values))
-        token = hush()
+        settings = heard()
         try:
+            hush()
             return function(*values)
         finally:
-            unhush(token)
+            unhush(settings)
 
     def _know_sizes(self) -> None:
         """Let each step be the function for its sizes: a call alone does not win back what finding it takes."""
@@ -148,8 +149,9 @@ class HostPlan:
         """All values that the outputs may be."""
         known = [*values, *self._base]
         asked: tuple[Any, tuple[int, ...], str | None] | None = None
-        token = hush()  # native code raises no warnings either
+        settings = heard()
         try:
+            hush()  # native code raises no warnings either
             for count, f, a, b, out, gone, asked in self._steps:  # noqa: B007
                 if count == 2:
                     known[out] = f(known[a], known[b])
@@ -168,7 +170,7 @@ class HostPlan:
                 note_traced_line(error, line)
             raise error
         finally:
-            unhush(token)
+            unhush(settings)
         return known
 
 

@@ -45,7 +45,7 @@ from graphad.compiler.units import ASSIGN, Unit
 from graphad.core import arrays, printed
 from graphad.core.dims import evaluate
 from graphad.core.errors import InternalError, ResourceExhaustedError, UnavailableError
-from graphad.core.ieee import hush, unhush
+from graphad.core.ieee import heard, hush, unhush
 from graphad.core.op import IO, WRITES
 from graphad.core.rule_errors import NO_MEMORY
 from graphad.core.shapes import is_definite
@@ -316,15 +316,16 @@ class Bound:
         if hosts:
             names["hosts"] = hosts
             lines.append("at = -1")
-            names["hush"], names["unhush"] = hush, unhush
+            names |= {"heard": heard, "hush": hush, "unhush": unhush}
             body = [
-                "token = hush()",
+                "settings = heard()",
                 "try:",
+                "    hush()",
                 *[f"    {line}" for line in body],
                 "except Exception as error:",
                 "    raise blame(error, hosts, at, globals(), locals())",
                 "finally:",
-                "    unhush(token)",
+                "    unhush(settings)",
             ]
         return "def call(values):\n" + "\n".join(f"    {line}" for line in [*lines, *body]) + "\n"
 

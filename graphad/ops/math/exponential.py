@@ -15,7 +15,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, Cotangents, TensorLike, VjpContext, VjpRule
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.ieee import guard, unhush, unreported
+from graphad.core.ieee import guard, heard, unhush, unreported
 from graphad.core.op import Op
 from graphad.core.tensor import Tensor
 from graphad.ops.choice import are_ones, chosen, has_no_zero
@@ -76,8 +76,9 @@ def _sigmoid(x: Any) -> Any:
         return np.where(is_low, np.exp(x), np.reciprocal(np.exp(np.where(is_low, one, -x)) + one))[()]
     if not np.ndim(x):  # NumPy returns a scalar here, which is not writable
         return x.dtype.type(1) / (np.exp(-x) + x.dtype.type(1)) or np.exp(x)
-    token = guard()
+    settings = heard()
     try:
+        guard()
         y = np.negative(x)
         np.exp(y, y)
         y += 1
@@ -85,7 +86,7 @@ def _sigmoid(x: Any) -> Any:
     except FloatingPointError:  # e^-x overflows, where e^x has the same digits
         return unreported(_sigmoid_of_low, x)
     finally:
-        unhush(token)
+        unhush(settings)
 
 
 def _sigmoid_of_low(x: Any) -> Any:

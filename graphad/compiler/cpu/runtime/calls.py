@@ -14,7 +14,7 @@ import numpy as np
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
-from graphad.core.ieee import hush, unhush
+from graphad.core.ieee import heard, hush, unhush
 
 # words of the step's block: the functions below, the callable, then the addresses of the operands and of the results
 API, CALLED, OPERANDS = range(3)
@@ -117,12 +117,13 @@ class Called:
             given = given.copy()
             for k in self._scalars:
                 given[k] = given[k][()]
-        token = hush()
+        settings = heard()
         try:
+            hush()
             for x, y in zip(into, self.compute(given), strict=True):
                 x[...] = y
         finally:
-            unhush(token)
+            unhush(settings)
 
     def _made(self, addresses: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
         if len(self._views) >= _MOST_VIEWS:
