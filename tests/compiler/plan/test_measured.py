@@ -172,6 +172,35 @@ def test_masks_along_an_axis(axis: int, dtype: Any) -> None:
     assert not in_python(f, tf.constant(x), tf.constant(m), tf.constant(inner))
 
 
+# Truth values whose bytes are not 0 and 1, as views of other arrays have them.
+BYTES = np.array([0, 255, 1, 0, 7, 2, 255, 0, 0, 128, 0, 3], np.uint8)
+
+
+@pytest.mark.parametrize("is_row", [False, True])
+def test_any_byte_of_a_mask_but_0_is_true(is_row: bool) -> None:
+    @tf.function(jit_compile=True, input_signature=[tf.TensorSpec([None, 4]), tf.TensorSpec([None], tf.bool)])
+    def f(x: Any, mask: Any) -> Any:
+        x = x if is_row else x[:, 0]
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.boolean_mask(x, mask) * 2
+            total = tf.reduce_sum(y * y)
+        return y, tape.gradient(total, x), tf.where(mask)[:, 0] + 1
+
+    for _ in range(3):
+        y, slope, places = (t.numpy() for t in f(tf.constant(X), tf.constant(BYTES.view(bool))))
+        x, true = X if is_row else X[:, 0], BYTES > 0
+        np.testing.assert_array_equal(y, x[true] * 2)
+        np.testing.assert_array_equal(slope, np.where(true[:, None] if is_row else true, x * 8, 0))
+        np.testing.assert_array_equal(places, np.flatnonzero(true) + 1)
+
+
+def test_any_byte_but_0_is_the_complex_number_1() -> None:
+    f = tf.function(lambda mask: tf.cast(mask, tf.complex64) * 2j, jit_compile=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(tf.constant(BYTES.view(bool))).numpy(), (BYTES > 0) * 2j)
+
+
 def test_where_a_mask_is_true() -> None:
     f = tf.function(lambda x: tf.where(x > 0), jit_compile=True)
     g = tf.function(lambda x: (tf.gather_nd(x, tf.where(x > 1)), tf.where(x)), jit_compile=True)

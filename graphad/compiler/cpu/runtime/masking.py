@@ -22,13 +22,18 @@ SOURCE, MASK, TARGET, OUTER, COUNT, INNER, NUMBER = range(7)
 _MEMORY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\ndeclare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 
+def _truth(f: Function, mask: str, k: str) -> str:
+    """Whether an element of a mask is true: NumPy's arrays may hold any byte but 0 for it, as views of `uint8` do."""
+    return f.test("ne", f.emit(f"load i8, ptr {f.at(mask, k, 'i8')}, align 1"), 0, "i8")
+
+
 def counting() -> str:
     """`i64 @counted(mask, n)`: how many of n bytes are not 0."""
     f = Function("i64 @counted(ptr %mask, i64 %n)", "internal", "nounwind")
     total = f.slot("i64", 0)
     with f.loop(0, "%n") as k:
-        value = f.emit(f"load i8, ptr {f.at('%mask', k, 'i8')}, align 1")
-        total.set(f.emit(f"add i64 {total.get()}, {f.emit(f'zext i8 {value} to i64')}"))
+        value = _truth(f, "%mask", k)
+        total.set(f.emit(f"add i64 {total.get()}, {f.emit(f'zext i1 {value} to i64')}"))
     f.ret(total.get())
     return f.text()
 
@@ -61,31 +66,31 @@ def _step(way: str, size: int) -> str:
                     f.leave(done, f.test("sge", k, number))
                     value = f.emit(f"load {kind}, ptr {f.at(base, i, kind)}, align 1")
                     f.do(f"store {kind} {value}, ptr {f.at(goal, k, kind)}, align 1")
-                bit = f.emit(f"load i8, ptr {f.at(mask, i, 'i8')}, align 1")
+                bit = _truth(f, mask, i)
                 if way == "spread":
                     low = f.emit(f"call i64 @llvm.smin.i64(i64 {k}, i64 {last})")
                     found = f.slot(kind, 0)
                     with f.when(f.test("ne", number, 0)):
                         found.set(f.emit(f"load {kind}, ptr {f.at(base, low, kind)}, align 1"))
-                    chosen = f.choose(f.test("ne", bit, 0, "i8"), kind, found.get(), 0)
+                    chosen = f.choose(bit, kind, found.get(), 0)
                     f.do(f"store {kind} {chosen}, ptr {f.at(goal, i, kind)}, align 1")
-                at.set(f.emit(f"add i64 {k}, {f.emit(f'zext i8 {bit} to i64')}"))
+                at.set(f.emit(f"add i64 {k}, {f.emit(f'zext i1 {bit} to i64')}"))
                 place.set(f.emit(f"add i64 {i}, 1"))
         with f.when(f.emit(f"xor i1 {is_single}, true")):
             with f.loop(0, count) as i:
-                bit = f.emit(f"load i8, ptr {f.at(mask, i, 'i8')}, align 1")
+                bit = _truth(f, mask, i)
                 outside, inside = (f.emit(f"mul i64 {x}, {total}") for x in (i, at.get()))
                 come, to = (
                     (f.at(base, outside, "i8"), f.at(goal, inside, "i8"))
                     if way == "take"
                     else (f.at(base, inside, "i8"), f.at(goal, outside, "i8"))
                 )
-                with f.when(f.test("ne", bit, 0, "i8")):
+                with f.when(bit):
                     f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {come}, i64 {total}, i1 false)")
                 if way == "spread":
-                    with f.when(f.test("eq", bit, 0, "i8")):
+                    with f.when(f.emit(f"xor i1 {bit}, true")):
                         f.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {total}, i1 false)")
-                at.set(f.emit(f"add i64 {at.get()}, {f.emit(f'zext i8 {bit} to i64')}"))
+                at.set(f.emit(f"add i64 {at.get()}, {f.emit(f'zext i1 {bit} to i64')}"))
     f.ret(0)
     return f.text()
 

@@ -201,7 +201,9 @@ def _cast(source: str, target: str) -> str:
     count = f.word(w, 2)
     with f.loop(0, count if is_real else f.emit(f"mul i64 {count}, 2")) as k:
         value = f.emit(f"load {kind}, ptr {f.at(come, k, kind)}")
-        if kind[0] == "i":
+        if source == "bool":  # any byte but 0 is true
+            value = f.emit(f"uitofp i1 {f.test('ne', value, 0, kind)} to {to}")
+        elif kind[0] == "i":
             value = f.emit(f"sitofp {kind} {value} to {to}")
         elif kind != to:
             value = f.emit(f"{'fpext' if to == 'double' else 'fptrunc'} {kind} {value} to {to}")
