@@ -11,7 +11,7 @@ import re
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphad.autograph.convert import converted_here
@@ -28,7 +28,7 @@ from graphad.core.sparse import Sparse
 from graphad.core.tensor import Tensor
 from graphad.core.tracebacks import of_call
 from graphad.core.trackable import PRIVATE, arrived, settle
-from graphad.eager.variable import Variable
+from graphad.eager.variable import Variable, VariableSynchronization
 from graphad.layers import initializers
 from graphad.layers.constraints import get as get_constraint
 from graphad.layers.regularizers import get as get_regularizer
@@ -291,8 +291,9 @@ class Layer(Configured, Module):
         """A new variable of this layer, by default of numbers of "glorot_uniform", of zeros for a dtype that is not floating;
         a `regularizer`, a function of a tensor or its name, adds to the `losses`, and a
         `constraint`, one too, gives what optimizers make of the variable after each update. There is one replica, whose values
-        `aggregation` and Keras 2's `synchronization` leave as they are.
+        `aggregation` and Keras 2's `synchronization` leave as they are; a variable that is synchronized ON_READ is not trained.
         """
+        trainable = trainable and not _is_read_by_replicas(synchronization)
         wanted = self._graphad_dtype if dtype is None else as_dtype(dtype)
         if initializer is None:
             initializer = "glorot_uniform" if wanted.is_floating else "zeros"
@@ -513,6 +514,18 @@ def _as_shapes(given: Any) -> Any:
     ):
         return type(given)([_as_shapes(shape) for shape in given])
     return TensorShape(given)
+
+
+def _is_read_by_replicas(synchronization: object) -> bool:
+    """Whether a variable is one that replicas change on their own, which Keras 2 does not train."""
+    known = {None: VariableSynchronization.AUTO} | {
+        name: kind for kind in VariableSynchronization for name in (kind, kind.name.lower())
+    }
+    if not isinstance(synchronization, Hashable) or synchronization not in known:
+        raise InvalidArgumentError(
+            f"add_weight: {synchronization!r} is not a VariableSynchronization, AUTO, NONE, ON_WRITE or ON_READ."
+        )
+    return known[synchronization] is VariableSynchronization.ON_READ
 
 
 def _is_array(x: object) -> bool:

@@ -12,7 +12,9 @@ from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
 from graphad.ops.array.reshape import reshape
+from graphad.ops.math.cast import cast
 from graphad.ops.nn import batch_normalization, moments
+from graphad.ops.nn.normalize import widened
 
 
 class BatchNormalization(Layer):
@@ -88,18 +90,19 @@ class BatchNormalization(Layer):
         rank = inputs.ndim
         axis = normalize_axis("BatchNormalization", self.axis, rank)
         self.require_axis(inputs.shape, self.axis, self.moving_mean.shape[0], 1)
+        dtype, inputs = inputs.dtype, widened(inputs)
+        mean, variance = (widened(moving.value()) for moving in (self.moving_mean, self.moving_variance))
         if training and self.trainable:
+            keep, means = self.momentum, (mean, variance)
             mean, variance = moments(inputs, [i for i in range(rank) if i != axis])
-            keep = self.momentum
-            self.moving_mean.assign(self.moving_mean * keep + mean * (1.0 - keep))
-            self.moving_variance.assign(self.moving_variance * keep + variance * (1.0 - keep))
-        else:
-            mean, variance = self.moving_mean.value(), self.moving_variance.value()
-        gamma: Tensor | Variable | None = self.gamma
-        beta: Tensor | Variable | None = self.beta
+            for moving, old, new in zip(
+                (self.moving_mean, self.moving_variance), means, (mean, variance), strict=True
+            ):
+                moving.assign(cast(old * keep + new * (1.0 - keep), moving.dtype))
+        gamma, beta = (None if w is None else widened(w) for w in (self.gamma, self.beta))
         if axis != rank - 1:
             shape = [-1 if i == axis else 1 for i in range(rank)]
             mean, variance = reshape(mean, shape), reshape(variance, shape)
             gamma = None if gamma is None else reshape(gamma, shape)
             beta = None if beta is None else reshape(beta, shape)
-        return batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
+        return cast(batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon), dtype)

@@ -111,6 +111,10 @@ def root(
                 f"optimize.root: method {method!r} found no root: {' '.join(str(found.message).split())} The largest residual is "
                 f"{left:.3g}; start nearer to a root, or choose another method."
             )
+        if not np.all(np.isfinite(found.fun)):  # which some methods take for the end of their steps
+            raise InvalidArgumentError(
+                f"optimize.root: method {method!r} stopped where f is not finite, at {found.x}; start nearer to a root."
+            )
         return np.asarray(found.x, np.float64).reshape(-1)
 
     point = ensure_shape(numpy_function(solved, [space.start, *theta], float64, reads), [space.size])

@@ -42,8 +42,9 @@ class Packing:
         found = [tensor(name, leaf, "the starting point") for leaf in leaves]
         for x in found:
             if not x.dtype.is_floating:
+                cure = "in real and imaginary parts" if x.dtype.is_complex else "as float (1.0 instead of 1)"
                 raise ArgumentTypeError(
-                    f"{name}: the starting point has dtype {x.dtype.name}; give it as float (1.0 instead of 1)."
+                    f"{name}: the starting point has dtype {x.dtype.name}; give it {cure}."
                 )
             if not is_definite(x.dims):
                 raise InvalidArgumentError(

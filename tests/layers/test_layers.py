@@ -634,6 +634,30 @@ def test_a_layer_whose_call_needs_no_inputs_is_called_without():
         layers.Activation("tanh")(None)
 
 
+@pytest.mark.parametrize(
+    ("synchronization", "is_trained"),
+    [
+        (tf.VariableSynchronization.ON_READ, False),
+        ("on_read", False),
+        (tf.VariableSynchronization.ON_WRITE, True),
+        (tf.VariableSynchronization.AUTO, True),
+        ("auto", True),
+        (None, True),
+    ],
+)
+def test_a_weight_that_is_synchronized_on_read_is_not_trained(synchronization: Any, is_trained: bool) -> None:
+    layer = tf.keras.layers.Layer()
+    weight = layer.add_weight(shape=[2], synchronization=synchronization)
+    assert weight.trainable is is_trained
+    assert (len(layer.trainable_weights), len(layer.weights)) == (is_trained, 1)
+
+
+@pytest.mark.parametrize("synchronization", ["sometimes", 3, []])
+def test_an_unknown_synchronization_is_refused(synchronization: Any) -> None:
+    with pytest.raises(ValueError, match="is not a VariableSynchronization"):
+        tf.keras.layers.Layer().add_weight(shape=[2], synchronization=synchronization)
+
+
 def test_a_weight_is_made_with_the_words_of_replicas() -> None:
     """A flag of a layer for what was initialised by its first batch, which several replicas would share."""
 

@@ -217,3 +217,14 @@ def test_a_root_whose_steps_overflow_says_so():
         optimize.root(
             lambda x: gd.sinh(x) + 5.0 * x - 1.0, gd.constant([3.0, 2.0], "float64"), method="linearmixing"
         )
+
+
+def test_an_infinite_residual_is_no_root():
+    """SciPy's 'hybr' takes the start for the result where the residual and its Jacobian are infinite, and calls it success."""
+    with pytest.raises(gd.errors.InvalidArgumentError, match="'hybr' stopped where f is not finite"):
+        optimize.root(lambda x: gd.exp(1e3 * x), gd.constant([1.0], "float64"))
+
+
+def test_a_complex_starting_point_is_refused_in_its_own_words():
+    with pytest.raises(TypeError, match="complex128; give it in real and imaginary parts"):
+        optimize.root(lambda x: x, gd.constant([1.0j], "complex128"))

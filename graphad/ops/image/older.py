@@ -121,7 +121,7 @@ def resize(
         raise InvalidArgumentError(
             f"resize: method {method!r} is unknown; it is one of {', '.join(_METHODS)}, or a number of ResizeMethod."
         )
-    new, old = pair_of_sizes(size), (size_along(x, HEIGHT), size_along(x, WIDTH))
+    new, old = pair_of_sizes("resize", size), (size_along(x, HEIGHT), size_along(x, WIDTH))
     if preserve_aspect_ratio:
         new = of_the_form(old, new)
     if is_known(*new, *old) and new == old:

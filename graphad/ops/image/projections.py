@@ -9,13 +9,15 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import float32, float64, int32
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.shapes import format_dims
+from graphad.core.kinds import REAL, require_kind
+from graphad.core.shapes import are_numbers, format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.gather import gather
+from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.image.layout import image_of, size_along, vector
+from graphad.ops.image.layout import image_of, is_known, size_along, vector
 from graphad.ops.image.resizing import pair_of_sizes
 from graphad.ops.math.cast import cast
 from graphad.ops.math.rounding import floor
@@ -24,7 +26,8 @@ from graphad.ops.math.select import clip_by_value, where
 
 def _reflected(x: Tensor, n: Tensor) -> Tensor:
     """d c b a | a b c d | d c b a: the period is two images, the second of which is read backwards."""
-    turn = x - 2.0 * n * floor(x / (2.0 * n))
+    period = 2.0 * where(n > 0.0, n, 1.0)
+    turn = x - period * floor(x / period)
     return clip_by_value(where(turn >= n, 2.0 * n - 1.0 - turn, turn), 0.0, n - 1.0)
 
 
@@ -73,7 +76,8 @@ def projective_transform(
     Returns: Tensor [batch, *output_shape, channels] of the dtype of `images`; integers are cut off, not rounded. It has
       derivatives by the images and, where it interpolates, by the transforms.
     Raises: InvalidArgumentError (a ValueError): an unknown mode or interpolation, images without four axes, transforms without
-      rows of 8.
+      rows of 8 or with another number of rows, a size below 1, several values of filling; DTypeError (a TypeError): complex
+      numbers or bools.
     """
     x, t = image_of("projective_transform", images, (4,), "images"), lift(transforms)
     for name, given, known in (
@@ -88,10 +92,21 @@ def projective_transform(
         raise InvalidArgumentError(
             f"projective_transform: transforms has shape {format_dims(t.dims)}; it needs [batch, 8] or [1, 8]."
         )
+    require_kind("projective_transform", x, REAL, "images")
+    require_kind("projective_transform", t, REAL, "transforms")
     dtype = float64 if x.dtype == float64 or t.dtype == float64 else float32
     t = cast(t, dtype)
+    filling = lift(fill_value)
+    if filling.dims:
+        raise InvalidArgumentError(
+            f"projective_transform: fill_value has shape {format_dims(filling.dims)}; one number is needed."
+        )
     batch, height, width, channels = (size_along(x, axis) for axis in range(4))
-    rows, columns = pair_of_sizes(output_shape)
+    if t.dims is not None and are_numbers((t.dims[0], batch)) and t.dims[0] not in (1, batch):
+        raise InvalidArgumentError(
+            f"projective_transform: transforms has {t.dims[0]} rows for {batch} images; it needs one for each, or one for all."
+        )
+    rows, columns = pair_of_sizes("projective_transform", output_shape, "output_shape")
     v, u = cast(reshape(range_of(rows), [-1, 1]), dtype), cast(range_of(columns), dtype)
     a, b, c, d, e, f, g, h = [reshape(t[:, k], [-1, 1, 1]) for k in range(8)]
     k = g * u + h * v + 1.0
@@ -100,13 +115,16 @@ def projective_transform(
     outside = FILL_MODES[fill_mode]
     n_x, n_y = cast(lift(width), dtype), cast(lift(height), dtype)
     p, q = outside((a * u + b * v + c) / k, n_x), outside((d * u + e * v + f) / k, n_y)
-    filling = cast(cast(lift(fill_value), x.dtype), dtype if interpolation == "BILINEAR" else x.dtype)
+    filling = cast(cast(filling, x.dtype), dtype if interpolation == "BILINEAR" else x.dtype)
     pixels = reshape(x, vector(batch, height * width, channels))
+    if not is_known(height, width) or not height * width:  # an image of no pixels has one to look up, too
+        pixels = pad(pixels, [[0, 0], [0, 1], [0, 0]])
 
     def at(p: Tensor, q: Tensor) -> Tensor:
         """The pixels at whole places, [batch, rows, columns, channels]."""
         is_inside = (p >= 0.0) & (p < n_x) & (q >= 0.0) & (q < n_y)
-        place = cast(where(is_inside, q * n_x + p, 0.0), int32)
+        row, column = (cast(where(is_inside, at, 0.0), int32) for at in (q, p))
+        place = row * width + column  # in integers: float32 does not tell pixels apart from 2**24 on
         place = broadcast_to(place, vector(batch, rows, columns))
         found = gather(pixels, reshape(place, vector(batch, rows * columns)), axis=1, batch_dims=1)
         found = cast(reshape(found, vector(batch, rows, columns, channels)), filling.dtype)

@@ -208,7 +208,7 @@ def resize(
       in one and two dimensions, 1979.
     """
     x = image_of("resize", images, name="images")
-    new = pair_of_sizes(size)
+    new = pair_of_sizes("resize", size)
     old = size_along(x, HEIGHT), size_along(x, WIDTH)
     if method not in METHODS:
         raise InvalidArgumentError(
@@ -228,18 +228,18 @@ def of_the_form(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([nearest_whole(factor * as_float(n)) for n in old])
 
 
-def pair_of_sizes(size: TensorLike) -> tuple[Any, ...]:
-    known = static_sizes("resize", size)
+def pair_of_sizes(op: str, size: TensorLike, name: str = "size") -> tuple[Any, ...]:
+    known = static_sizes(op, size)
     if known is None:
         tensor = lift(size)
         if tensor.dims is not None and tensor.dims != (2,):
             raise InvalidArgumentError(
-                f"resize: size has shape {tensor.shape}; a height and a width are needed."
+                f"{op}: {name} has shape {tensor.shape}; a height and a width are needed."
             )
         sizes: Any = cast(tensor, int32)
         return sizes[0], sizes[1]
     if len(known) != 2 or any(n < 1 for n in known):
-        raise InvalidArgumentError(f"resize: size is {known}; a height and a width of at least 1 are needed.")
+        raise InvalidArgumentError(f"{op}: {name} is {known}; a height and a width of at least 1 are needed.")
     return tuple(known)
 
 

@@ -249,7 +249,9 @@ def _expint_slope(x: Tensor) -> Tensor:
     is_end = equal(x, scalar_like(math.inf, x))
     inner = where(is_end, scalar_like(1, x), x)
     half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
-    return where(is_end, exp(x), half / (inner / half))
+    return where(
+        is_end, exp(x), half * (half / inner)
+    )  # so that no step of its own derivatives overflows before they do
 
 
 _SECTIONS = {

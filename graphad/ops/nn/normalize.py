@@ -9,7 +9,7 @@ from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like, lift_own, stands_for_tensor
-from graphad.core.dtypes import float16, float32
+from graphad.core.dtypes import bfloat16, float16, float32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.refusal import refuse
@@ -56,6 +56,11 @@ def moments(
     variance = reduce_mean(square(x - mean), axis=axes, keepdims=keepdims)
     mean = mean if keepdims else squeeze(mean, axes)
     return (cast(mean, float16), cast(variance, float16)) if narrow else (mean, variance)
+
+
+def widened(x: Any) -> Any:
+    """float16 and bfloat16 as float32, in which a variance neither overflows nor has the digits of a few bits."""
+    return cast(x, float32) if x.dtype in (float16, bfloat16) else x
 
 
 def batch_normalization(

@@ -8,10 +8,9 @@ from typing import Any
 
 from graphad.core.annotations import TensorLike
 from graphad.core.blame import blaming
-from graphad.core.convert import lift
-from graphad.core.dtypes import float16, float32
+from graphad.core.convert import lift, lift_like
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.kinds import FLOATING, require_kind
+from graphad.core.kinds import FLOATING, require_kind, require_same_dtype
 from graphad.core.shapes import are_numbers, format_dims, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
@@ -19,7 +18,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.array.tiling import tile
 from graphad.ops.math import cast, reduce_mean, square
-from graphad.ops.nn.normalize import batch_normalization, moments
+from graphad.ops.nn.normalize import batch_normalization, moments, widened
 
 
 def layer_normalization(
@@ -49,13 +48,14 @@ def layer_normalization(
     x, dims = _ranked(op, x)
     rank = len(dims)
     axes = normalize_axes(op, axis, rank) or ()
-    mean, variance = moments(x, axes, keepdims=True)
     sizes = [dims[k] if k in axes else 1 for k in range(rank)]
     offset, scale = (
-        _beside(op, words, given, [dims[k] for k in axes], sizes)
+        _beside(op, words, given, [dims[k] for k in axes], sizes, x)
         for words, given in (("offset", offset), ("scale", scale))
     )
-    return batch_normalization(x, mean, variance, offset, scale, variance_epsilon)
+    dtype, x = x.dtype, widened(x)
+    mean, variance = moments(x, axes, keepdims=True)
+    return cast(batch_normalization(x, mean, variance, offset, scale, variance_epsilon), dtype)
 
 
 def group_normalization(
@@ -139,24 +139,24 @@ def _by_groups(
     in_columns = at == rank - 1 > 1 and channels > 0
     sizes = [1] * at + ([channels] if in_columns else [count, each]) + [1] * (rank - at - 1)
     offset, scale = (
-        _beside(op, words, given, [channels], sizes)
+        _beside(op, words, given, [channels], sizes, x)
         for words, given in (("offset", offset), ("scale", scale))
     )
+    dtype, x = x.dtype, widened(x)
     if in_columns:
-        return batch_normalization(x, *_of_columns(x, count, each), offset, scale, epsilon)
+        return cast(batch_normalization(x, *_of_columns(x, count, each), offset, scale, epsilon), dtype)
     whole: Any = dims if are_numbers(dims) else shape(x)
     parts: Any = [whole[:at], [count, each], whole[at + 1 :]]
     parted = reshape(x, [*itertools.chain(*parts)] if whole is dims else concat(parts, 0))
     mean, variance = moments(parted, [k for k in range(rank + 1) if k not in (0, at)], keepdims=True)
-    return reshape(batch_normalization(parted, mean, variance, offset, scale, epsilon), whole)
+    return cast(reshape(batch_normalization(parted, mean, variance, offset, scale, epsilon), whole), dtype)
 
 
 def _of_columns(x: Any, count: int, each: int) -> tuple[Tensor, Tensor]:
     """The moments of groups of the last axis, for each channel: from those of the channels, which kernels find by walking x once,
     as its elements come.
     """
-    narrow, places = x.dtype is float16, list(range(1, len(x.dims) - 1))
-    x = cast(x, float32) if narrow else x
+    places = list(range(1, len(x.dims) - 1))
 
     def of_groups(numbers: Any) -> Tensor:
         means = reduce_mean(numbers, places, keepdims=True)
@@ -166,8 +166,7 @@ def _of_columns(x: Any, count: int, each: int) -> tuple[Tensor, Tensor]:
         return means
 
     mean = of_groups(x)
-    variance = of_groups(square(x - mean))
-    return (cast(mean, float16), cast(variance, float16)) if narrow else (mean, variance)
+    return mean, of_groups(square(x - mean))
 
 
 def _ranked(op: str, given: TensorLike) -> tuple[Any, Any]:
@@ -178,11 +177,13 @@ def _ranked(op: str, given: TensorLike) -> tuple[Any, Any]:
     return x, x.dims
 
 
-def _beside(op: str, words: str, given: Any, want: Any, sizes: Sequence[Any]) -> Any:
-    """An offset or a scale with the axes of what it belongs to."""
+def _beside(op: str, words: str, given: Any, want: Any, sizes: Sequence[Any], x: Tensor) -> Any:
+    """An offset or a scale with the axes of what it belongs to, `x`, and wide as that will be."""
     if given is None:
         return None
-    beside = lift(given)
+    beside = lift_like(op, given, x.dtype)
+    require_same_dtype(op, x, beside, ("x", words))
+    beside = widened(beside)
     have = beside.dims
     if have is not None and not (
         len(have) == len(want)

@@ -73,6 +73,18 @@ def test_all_derivatives_of_expint_are_infinite_at_infinity():
         np.testing.assert_array_equal(derivative(tf.constant([INF], "float64")), [INF])
 
 
+def test_second_derivatives_of_expint_hold_up_to_the_end_of_the_range():
+    """e^x / x - e^x / x^2: steps to it overflowed from 473 on."""
+    for dtype, far in (("float64", [480.0, 600.0, 700.0]), ("float32", [62.0, 80.0, 88.0])):
+        slope = lambda x: tf.grad(lambda z: tf.reduce_sum(s.expint(z)))(x)  # noqa: E731
+        second = tf.grad(lambda x, slope=slope: tf.reduce_sum(slope(x)))
+        want = np.exp(np.array(far)) * (1.0 / np.array(far) - 1.0 / np.array(far) ** 2)
+        for call in (second, tf.function(second)):
+            np.testing.assert_allclose(
+                call(tf.constant(far, dtype)), want, rtol=1e-12 if dtype == "float64" else 1e-5
+            )
+
+
 def test_polygamma_leaves_the_range_with_its_result_alone():
     # mpmath's
     got = m.polygamma(

@@ -75,3 +75,43 @@ def test_a_layer_with_a_group_for_each_channel_knows_their_number_when_it_is_bui
     np.testing.assert_array_equal(layer(X), tf.nn.instance_normalization(X))
     assert layer.groups == 6
     assert [w.shape for w in layer.weights] == [(6,), (6,)]
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_variances_out_of_the_range_of_float16_are_held(dtype: Any) -> None:
+    """The variance of numbers near 500 is 250,000, which float16 has not: all results were 0."""
+    x = tf.cast(tf.constant(np.random.default_rng(0).normal(0.0, 500.0, (2, 8, 6))), dtype)
+    offset, scale = tf.ones([6], dtype), tf.constant([1.0, 2.0, 3.0, 0.5, -1.0, 1.5], dtype)
+    for call in (
+        lambda x, b, g: tf.nn.layer_normalization(x, -1, b, g),
+        lambda x, b, g: tf.nn.group_normalization(x, 2, -1, b, g),
+        lambda x, b, g: tf.nn.group_normalization(tf.transpose(x, [0, 2, 1]), 2, 1, b, g),
+        lambda x, b, g: tf.nn.instance_normalization(x, -1, b, g),
+    ):
+        want = call(*(tf.cast(item, tf.float64) for item in (x, offset, scale)))
+        for found in (call(x, offset, scale), tf.function(call)(x, offset, scale)):
+            assert found.dtype is dtype
+            np.testing.assert_allclose(
+                tf.cast(found, tf.float64), want, rtol=4e-3 if dtype is tf.bfloat16 else 1e-3, atol=1e-3
+            )
+
+
+def test_dtypes_are_not_mixed_in_normalisations() -> None:
+    with pytest.raises(TypeError, match="float16"):
+        tf.nn.layer_normalization(X.astype(np.float16), scale=tf.ones([6]))
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_batches_of_small_floats_are_normalised_in_float32(dtype: Any) -> None:
+    x = tf.cast(tf.constant(np.random.default_rng(0).normal(0.0, 500.0, (64, 6))), dtype)
+    layer, wide = (
+        tf.keras.layers.BatchNormalization(dtype=dtype),
+        tf.keras.layers.BatchNormalization(dtype="float64"),
+    )
+    for is_training in (True, False):
+        found, want = layer(x, training=is_training), wide(tf.cast(x, tf.float64), training=is_training)
+        assert found.dtype is dtype
+        np.testing.assert_allclose(tf.cast(found, tf.float64), want, rtol=1e-2, atol=1e-2)
+    for mine, other in zip(layer.weights, wide.weights, strict=True):
+        assert mine.dtype is dtype
+        np.testing.assert_allclose(tf.cast(mine, tf.float64), other, rtol=1e-2)
