@@ -22,6 +22,8 @@ from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 from graphad.ops.control.predicates import as_predicate, at_hand
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import logical_and
+from graphad.ops.math.select import where
 from graphad.ops.state.effects import require
 
 R = TypeVar("R")
@@ -255,8 +257,36 @@ def switch_case(
     if index.has_value:
         chosen: Callable[[], R] = table.get(int(index), otherwise)
         return chosen()
+    chosen = [(key, table[key]) for key in sorted(table) if table[key] is not otherwise]
+    if len(chosen) <= _CHAIN:
+        return _first_of(index, chosen, otherwise)()
+    pairs = sorted(table.items())
+    if otherwise is not pairs[-1][1]:
+        pairs.append((len(pairs), otherwise))
+    wide = cast(
+        index, dtypes.int64
+    )  # numbers above those of int64 become negative ones, which have no function either
+    place = where(logical_and(wide >= 0, wide < len(table)), wide, pairs[-1][0])
+    return _halves(place, pairs)()
+
+
+_CHAIN = 8  # branches that are compared one after the other
+
+
+def _first_of(
+    index: Tensor, pairs: Sequence[tuple[int, Callable[[], R]]], otherwise: Callable[[], R]
+) -> Callable[[], R]:
+    """The function of the index, or `otherwise`: one branch within the other."""
     result = otherwise
-    for key in sorted(table, reverse=True):
-        if table[key] is not otherwise:
-            result = _either(index == key, table[key], result)
-    return result()
+    for key, function in reversed(pairs):
+        result = _either(index == key, function, result)
+    return result
+
+
+def _halves(place: Tensor, pairs: Sequence[tuple[int, Callable[[], R]]]) -> Callable[[], R]:
+    """The function of a number that certainly has one. Many branches within each other would be more calls than Python
+    allows: halves are as deep as the logarithm of their number."""
+    if len(pairs) <= _CHAIN:
+        return _first_of(place, pairs[:-1], pairs[-1][1])
+    half = len(pairs) // 2
+    return _either(place < pairs[half][0], _halves(place, pairs[:half]), _halves(place, pairs[half:]))

@@ -174,6 +174,44 @@ def test_switch_case_picks_by_index_and_takes_the_last_as_default(index):
     assert float(tf.function(f)(tf.constant(index))) == want
 
 
+@pytest.mark.parametrize("has_default", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint64"])
+@pytest.mark.parametrize("count", [8, 9, 10, 100])
+def test_switch_case_of_many_functions_picks_as_eagerly(count, dtype, has_default):
+    traced = []
+
+    def f(x, index):
+        def branch(k):
+            def run():
+                traced.append(k)
+                return tf.sin(x) + 0.5 * k
+
+            return run
+
+        return tf.switch_case(index, [branch(k) for k in range(count)], branch(-7) if has_default else None)
+
+    x, g = tf.constant([0.5, -1.0]), tf.function(f)
+    for index in (0, 1, count // 2, count - 1, count, count + 5, -1, -100):
+        given = tf.constant(np.array(index).astype(dtype))
+        traced.clear()
+        found = g(x, given)
+        assert len(traced) in (0, count + has_default), "each function is traced once"
+        np.testing.assert_array_equal(found, f(x, given))
+
+
+def test_switch_case_takes_more_functions_than_branches_within_each_other_could():
+    @tf.function
+    def f(x, index):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.switch_case(index, [lambda k=k: x**2 * float(k) for k in range(300)])
+        return y, tape.gradient(y, x)
+
+    for index in (3, 150, 299, 5000):
+        y, slope = f(tf.constant(3.0), tf.constant(index))
+        assert (y.numpy(), slope.numpy()) == (9.0 * min(index, 299), 6.0 * min(index, 299))
+
+
 def test_switch_case_with_a_dict_and_a_default():
     def f(i):
         return tf.switch_case(i, {1: lambda: 1.0, 0: lambda: 2.0}, default=lambda: -1.0)
