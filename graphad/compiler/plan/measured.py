@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from graphad.core.dims import Dim, Monomial, Size, evaluate, is_run_time, produc
 from graphad.core.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy as np
 
     from graphad.compiler.plan.steps import Scope
@@ -241,6 +242,8 @@ def _tried(numbers: Mapping[str, int], monomials: Sequence[Monomial]) -> Iterato
 def _solved(samples: Sequence[Sequence[int]], count: int) -> tuple[list[int], list[list[int]], int]:
     """The numbers of samples that tell the factors of so many products; the inverse of these lines as integers, and what to
     divide them by."""
+    from fractions import Fraction  # imported here: it brings decimal and regular expressions, and few plans have such sizes
+
     chosen: list[int] = []
     lines: list[tuple[int, list[Fraction]]] = []  # the place of a 1 where all others have 0; line and inverse
     for k, sample in enumerate(samples):

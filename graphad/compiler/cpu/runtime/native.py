@@ -128,9 +128,7 @@ def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> d
     """Addresses of the functions of the module whose text `write(*given)` is. The text is not written where the cache has its
     object: the key is made of the source files of this package and of what is given, all of which shows in its `repr`.
     """
-    here = os.path.dirname(__file__)
-    root = os.path.dirname(os.path.dirname(os.path.dirname(here)))
-    digest = digest_of_files(root, *_OUTSIDE), digest_of_files(here)
+    digest = digests()
     if None in digest:
         return build(write(*given), symbols)
     return _kept(
@@ -138,10 +136,16 @@ def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> d
     )
 
 
+def digests() -> tuple[str | None, str | None]:
+    """The digests of the source files that texts are printed by; None where they cannot be read, as in an archive."""
+    here = os.path.dirname(__file__)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(here)))
+    return digest_of_files(root, *_OUTSIDE), digest_of_files(here)
+
+
 # Files outside of this package from which texts are printed.
 _OUTSIDE = (
     "compiler/assembly.py",
-    "compiler/cpu/vectormath",
     "compiler/rounds.py",
     "compiler/rows.py",
     "kernels/sites.py",
