@@ -7,7 +7,7 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.registered import made_again, serialized
-from graphad.metrics import base, counts, means
+from graphad.metrics import accuracies, base, counts, means
 from graphad.module import snake_case
 
 _SHORT = {
@@ -21,7 +21,7 @@ _SHORT = {
 }
 _BY_NAME: dict[str, type[base.Metric]] = {
     spelling: kind
-    for module in (base, counts, means)
+    for module in (base, accuracies, counts, means)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, base.Metric) and name[0] != "_"
     for spelling in (name, snake_case(name))

@@ -357,6 +357,7 @@ def in_float32(formula: Callable[..., Any]) -> Callable[..., Any]:
 
     wrapped.__module__ = formula.__module__
     wrapped.is_wide = True  # type: ignore[attr-defined]
+    wrapped.nin = formula.nin if isinstance(formula, np.ufunc) else formula.__code__.co_argcount  # type: ignore[attr-defined]
     return wrapped
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.core.errors import ArgumentTypeError, GraphadError
+from graphad.core.errors import GraphadError
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle
 from graphad.core.trackable import PRIVATE, Trackable
@@ -450,7 +450,7 @@ class ObjectReader:
             concrete = self._functions.function(record.function).concrete_functions[record.concrete]
             try:
                 given = flat_outputs(concrete.structured_outputs)
-            except ArgumentTypeError:  # keys that cannot be sorted
+            except TypeError:  # keys that cannot be sorted
                 given = [None]
             if len(given) != len(record.outputs) or not all(isinstance(spec, TensorSpec) for spec in given):
                 error = CorruptModelError(

@@ -130,8 +130,8 @@ COMPARES = {
         CONSTANT,
     ),
     **dict.fromkeys(
-        """array/advanced array/join array/sizes control/cond control/while_loop image/resizing math/arithmetic math/complexes
-        math/power math/reduce numpy/promotion ops/numpy_protocols sparse/places layers/masks""".split(),
+        """array/advanced array/join array/sizes control/predicates control/while_loop image/resizing math/arithmetic
+        math/complexes math/power math/reduce numpy/promotion ops/numpy_protocols sparse/places layers/masks""".split(),
         AT_HAND,
     ),
 }

@@ -47,7 +47,7 @@ def layer_normalization(
     op = "layer_normalization"
     x, dims = _ranked(op, x)
     rank = len(dims)
-    axes = normalize_axes(op, axis, rank) or ()
+    axes: Any = normalize_axes(op, axis, rank)
     sizes = [dims[k] if k in axes else 1 for k in range(rank)]
     offset, scale = (
         _beside(op, words, given, [dims[k] for k in axes], sizes, x)

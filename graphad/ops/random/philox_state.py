@@ -29,6 +29,8 @@ def setter(source: Any) -> Callable[[Any], Any] | None:
     signed = own_key.view(np.int64)
 
     def start(key: Any) -> Any:
+        if key.shape != signed.shape:  # which would be broadcast; the op's `infer` says what is wrong
+            raise ValueError(f"a key of shape {key.shape}")
         signed[:] = key
         counter.fill(0)
         state[_PLACE] = _END
