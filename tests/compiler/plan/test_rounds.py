@@ -134,8 +134,29 @@ def test_a_branch_that_gives_back_an_operand_gives_a_copy() -> None:
         assert not np.shares_memory(y.data, x.data)
 
 
+def test_a_short_branch_in_long_rounds_gives_a_copy_of_an_operand(asked: list[str]) -> None:
+    @tf.function
+    def f(n: Any, x: Any) -> Any:
+        y = z = x
+        for i in tf.range(n):
+            y = _long_round(y)
+            z = x if i % 2 > 0 else tf.math.cumsum(y)
+        return tf.math.cumsum(y), z
+
+    x = tf.constant(np.arange(3.0))
+    for n in range(30, 60):
+        y, z = f(tf.constant(n), x)
+        wanted = x if n % 2 == 0 else y
+        np.testing.assert_array_equal(z.numpy(), wanted.numpy())
+        assert not np.shares_memory(z.data, x.data)
+
+
 def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(parts: list[int]) -> None:
-    graph = _graph(None)
+    def long_round(x: Any) -> list[Any]:
+        size = m.cast(tf.size(x), "float64")  # computed once for each size
+        return [_long_round(x) + size]
+
+    graph = trace_flat(long_round, [TensorSpec((None,), "float64")]).graph
     executable = Executable(graph)
     run = in_rounds(executable, None)
     rng = np.random.default_rng(0)
