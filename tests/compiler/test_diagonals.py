@@ -82,3 +82,20 @@ def test_rows_are_shifted_by_parts(axis: int, reverse: bool) -> None:
         x = image(*shape)
         np.testing.assert_array_equal(shift(x), bind(Shift(axis, reverse), tf.constant(x)) * 2)
         assert not has_host_steps(shift.get_concrete_function(x).graph)
+
+
+@pytest.mark.parametrize("jit", [None, True])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_range_of_diagonals_has_a_row_for_each(rows: int, jit: bool | None) -> None:
+    packed = tf.TensorSpec([None, 2])
+    put = tf.function(lambda d: tf.linalg.diag(d, k=(-1, 0)), jit_compile=jit, input_signature=[packed])
+    written = tf.function(
+        lambda d: tf.linalg.set_diag(np.ones((2, 2), np.float32), d, k=(-1, 0)),
+        jit_compile=jit,
+        input_signature=[packed],
+    )
+    for function, name in ((put, "diag"), (written, "set_diag")):
+        for _ in range(3):
+            assert function(image(2, 2).astype(np.float32)).numpy().diagonal().tolist() == [1, 2]
+            with pytest.raises(tf.errors.InvalidArgumentError, match=rf"{name}: .*it must have 2 rows"):
+                function(image(rows, 2).astype(np.float32))

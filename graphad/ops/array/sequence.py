@@ -190,9 +190,19 @@ def _count(start: Any, limit: Any, delta: Any, dtype: DType) -> int:
     return math.ceil(steps)
 
 
-def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+def _require_room(count: int) -> None:
     if count > _MOST:
         raise MemoryError(f"Unable to allocate an array of {count} elements")
+
+
+def _spaced(start: Any, stop: Any, count: int, axis: int = 0) -> Array:
+    """The numbers of `linspace`; NumPy makes none where their number wraps around."""
+    _require_room(count)
+    return np.linspace(start, stop, count, axis=axis)
+
+
+def _members(start: Any, count: int, delta: Any, dtype: DType) -> Any:
+    _require_room(count)
     if type(start) is type(delta) is int and delta and dtype.is_integer:
         least, most = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
         if least <= start <= most and least <= start + count * delta <= most:
@@ -299,7 +309,8 @@ class UnitSteps(WithoutInputs):
         return TensorSpec.of((self.n,), self.dtype)
 
     def eval(self) -> Array:
-        return np.linspace(0.0, 1.0, self.n).astype(self.dtype.numpy)
+        steps: Array = in_memory(self.caller, _spaced, 0.0, 1.0, self.n)
+        return steps.astype(self.dtype.numpy)
 
     def with_counts(
         self, sized: Callable[[Tensor], Any], *inputs: Tensor
@@ -337,7 +348,7 @@ def linspace(
             dtype = float32 if dtype.itemsize < 4 else float64
         shape = broadcast_dims("linspace", np.shape(to_numpy(start)), np.shape(to_numpy(stop))) or ()
         place = normalize_axis("linspace", axis, len(shape) + 1)
-        return lift(in_memory("linspace", np.linspace, start, stop, count, axis=place).astype(dtype.numpy))
+        return lift(in_memory("linspace", _spaced, start, stop, count, place).astype(dtype.numpy))
     first: Any = (
         lift(start)
         if isinstance(start, Tensor) or not isinstance(stop, Tensor)

@@ -25,8 +25,10 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.array.support import static_array
 from graphad.ops.linalg.diagonal import DiagonalPut, DiagPart, SetDiag
 from graphad.ops.linalg.held import is_operator
+from graphad.ops.math.compare import equal
 from graphad.ops.math.reduce import reduce_max
 from graphad.ops.rules import require_rank
+from graphad.ops.state.effects import SLOT, require
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
@@ -146,10 +148,8 @@ def diag(
     require_rank("diag", d.spec, 1 + several, "diagonal")
     if d.dims is None and several:
         raise InvalidArgumentError("diag: the rank of diagonal must be known for a range of diagonals.")
-    if several and ranked(d.dims)[-2] not in (None, high - low + 1):
-        raise InvalidArgumentError(
-            f"diag: diagonal has shape {format_dims(d.dims)}; for k = ({low}, {high}) it must have {high - low + 1} rows."
-        )
+    if several:
+        _require_rows("diag", d, low, high)
     plain = (type(num_rows), type(num_cols), type(padding_value)) == (int, int, int)
     if plain and num_rows == num_cols == -1 and not (several or low or padding_value) and d.ndim is not None:
         return bind(DiagonalPut(-2, -1), d)
@@ -184,6 +184,19 @@ def diag(
     else:
         missing = {at: length - _length_of(at, rows, columns) for at in range(low, high + 1)}
     return _with_rows("diag", base, d, high, missing, align)
+
+
+def _require_rows(op: str, d: Tensor, low: int, high: int) -> None:
+    """Raise unless there is one row for each diagonal, now or when the function runs."""
+    known = None if d.dims is None or len(d.dims) < 2 else d.dims[-2]
+    must = f"for k = ({low}, {high}) it must have {high - low + 1} rows."
+    if type(known) is int:
+        if known != high - low + 1:
+            raise InvalidArgumentError(f"{op}: diagonal has shape {format_dims(d.dims)}; {must}")
+        return
+    sizes = shape(d)
+    count = getitem(sizes, -2)
+    require(equal(count, high - low + 1), f"{op}: diagonal has shape {SLOT}; {must}", [sizes])
 
 
 def _sizes(length: Any, least: tuple[int, int], num_rows: Any, num_cols: Any) -> tuple[Any, Any]:
@@ -259,4 +272,5 @@ def set_diag(
             f"set_diag: diagonal has shape {format_dims(d.dims)}; for input with shape {format_dims(x.dims)} and "
             f"k = ({low}, {high}) it must be {format_dims(want)}."
         )
+    _require_rows("set_diag", d, low, high)
     return _with_rows("set_diag", x, d, high, {at: most - size for at, size in lengths.items()}, align)

@@ -427,6 +427,14 @@ def test_negative_sizes_that_only_a_call_knows_are_refused_as_well(
         tf.function(function)(tf.constant(-3))
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, 2**62])
+@pytest.mark.parametrize("function", [lambda f, **_: f, tf.function])
+def test_linspace_of_more_numbers_than_there_are_addresses(function: Any, number: int) -> None:
+    spaced = function(lambda n: a.linspace(0.0, 1.0, n))
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="linspace"):
+        spaced(tf.constant(number, tf.int64))
+
+
 def test_linspace_of_no_steps_is_empty() -> None:
     assert a.linspace(0.0, 1.0, 0).shape == (0,)
     assert a.linspace(tf.constant([0.0, 1.0]), [1.0, 2.0], 0).shape == (0, 2)
