@@ -185,6 +185,7 @@ MASKED |= {
 MASKED |= {
     "square of acosh": (lambda x: tf.acosh(1.0 - x) ** 2, [0.0], (1, 2)),
     "square of acos": (lambda x: tf.acos(1.0 + x) ** 2, [0.0], (1, 2)),
+    "divide_no_nan of roots": (lambda x: tf.math.divide_no_nan(tf.sqrt(x), tf.sqrt(x) + 1.0), POLES, (1, 2)),
 }
 
 
@@ -244,6 +245,46 @@ def test_a_cotangent_that_happens_to_be_zero_where_an_element_is_taken_keeps_its
     found = derivatives(lambda x: tf.where(x > -5.0, f(x), 0.0) ** 2, [0.0, 0.25], RUNS[run], 2)
     np.testing.assert_allclose(found, plain, rtol=1e-12)
     assert found[0] != 0.0
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_a_masked_product_of_roots_has_a_second_derivative(run: str) -> None:
+    """x = sqrt(x) sqrt(x) is linear; the slope of a root is infinite at 0."""
+
+    def slope(x: Any) -> Any:
+        return tf.grad(
+            lambda x: tf.reduce_sum(tf.where(x > 0.0, tf.math.multiply_no_nan(tf.sqrt(x), tf.sqrt(x)), 0.0))
+        )(x)
+
+    second = tf.grad(lambda x: tf.reduce_sum(slope(x) * [1.0, 2.0]))
+    x = tf.constant([0.0, 4.0])
+    np.testing.assert_array_equal(tf.function(second)(x) if RUNS[run] else second(x), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_a_masked_product_still_passes_over_what_is_not_finite(run: str) -> None:
+    """Beside a factor of 0 an infinite cotangent counts as 0, a finite one keeps its derivative by that factor."""
+    call = tf.function(lambda f, *x: f(*x)) if RUNS[run] else lambda f, *x: f(*x)
+    x, y = tf.constant([2.0, 3.0, 5.0]), tf.constant([0.0, 2.0, 0.0])
+    taken = tf.constant([True, True, False])
+
+    def slopes(x: Any, y: Any, f: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch((x, y))
+            with tf.GradientTape() as inner:
+                inner.watch((x, y))
+                z = tf.reduce_sum(tf.where(taken, f(tf.math.multiply_no_nan(x, y)), 0.0))
+            x_bar, y_bar = inner.gradient(z, (x, y))
+        return x_bar, y_bar, tape.gradient(x_bar, y), tape.gradient(y_bar, x)
+
+    for found, want in zip(
+        call(lambda x, y: slopes(x, y, tf.sqrt), x, y)[:2],
+        ([0.0, 1.0 / 6.0**0.5, 0.0], [INF, 1.5 / 6.0**0.5, 0.0]),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, want, rtol=1e-6)
+    for found in call(lambda x, y: slopes(x, y, lambda z: z), x, y)[2:]:
+        np.testing.assert_array_equal(found, [1.0, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("run", list(RUNS))

@@ -27,6 +27,7 @@ from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
 from graphad.ops.math.remainders import floored
@@ -267,20 +268,29 @@ SQUARE = Square()
 
 def _divide_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y, x_bar, y_bar = ctx.inputs[1], None, None
-    over = bind(DIVIDE_NO_NAN, g, conjugate(y))
+    if ctx.is_masked:  # zeros of g stay in all further derivatives, and those beside y of 0 are among them
+        is_kept = bind(NOT_EQUAL, y, scalar_like(0, y))
+        over = bind(DIV_ZERO, bind(MULTIPLY_NO_NAN, g, cast(is_kept, g.dtype)), conjugate(y))
+    else:
+        over = bind(DIVIDE_NO_NAN, g, conjugate(y))
     if ctx.needs(0):
         x_bar = unbroadcast(ctx, 0, over)
     if ctx.needs(1):
-        y_bar = unbroadcast(ctx, 1, overwrite(NEG, bind(MUL, over, conjugate(ctx.outputs[0]))))
+        slope = bind(MUL_ZERO if ctx.is_masked else MUL, over, conjugate(ctx.outputs[0]))
+        y_bar = unbroadcast(ctx, 1, overwrite(NEG, slope))
     return x_bar, y_bar
 
 
 def _multiply_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     x, y = ctx.inputs
-    return (
-        unbroadcast(ctx, 0, bind(MULTIPLY_NO_NAN, g, conjugate(y))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MULTIPLY_NO_NAN, conjugate(x), g)) if ctx.needs(1) else None,
-    )
+    x_bar = None
+    if ctx.needs(0):
+        op, g_kept = MULTIPLY_NO_NAN, g
+        if ctx.is_masked:  # zeros of g stay in further derivatives, and y of 0 passes over what is not finite
+            is_kept = bind(LOGICAL_OR, bind(NOT_EQUAL, y, scalar_like(0, y)), bind(IS_FINITE, g))
+            op, g_kept = MUL_ZERO, bind(MULTIPLY_NO_NAN, g, cast(is_kept, g.dtype))
+        x_bar = unbroadcast(ctx, 0, bind(op, g_kept, conjugate(y)))
+    return x_bar, unbroadcast(ctx, 1, bind(MULTIPLY_NO_NAN, conjugate(x), g)) if ctx.needs(1) else None
 
 
 def _mul_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:

@@ -45,17 +45,17 @@ def layer_normalization(
       array([[-1.224,  0.   ,  1.224]], dtype=float32)
     """
     op = "layer_normalization"
-    x, dims = _ranked(op, x)
+    features, dims = _ranked(op, x)
     rank = len(dims)
     axes: Any = normalize_axes(op, axis, rank)
     sizes = [dims[k] if k in axes else 1 for k in range(rank)]
     offset, scale = (
-        _beside(op, words, given, [dims[k] for k in axes], sizes, x)
+        _beside(op, words, given, [dims[k] for k in axes], sizes, features)
         for words, given in (("offset", offset), ("scale", scale))
     )
-    dtype, x = x.dtype, widened(x)
-    mean, variance = moments(x, axes, keepdims=True)
-    return cast(batch_normalization(x, mean, variance, offset, scale, variance_epsilon), dtype)
+    wide = widened(features)
+    mean, variance = moments(wide, axes, keepdims=True)
+    return cast(batch_normalization(wide, mean, variance, offset, scale, variance_epsilon), features.dtype)
 
 
 def group_normalization(
@@ -118,7 +118,7 @@ def instance_normalization(
 def _by_groups(
     op: str, x: TensorLike, groups: int | None, axis: int, offset: Any, scale: Any, epsilon: float
 ) -> Tensor:
-    x, dims = _ranked(op, x)
+    features, dims = _ranked(op, x)
     rank = len(dims)
     at = normalize_axis(op, axis, rank)
     if not at:
@@ -139,15 +139,15 @@ def _by_groups(
     in_columns = at == rank - 1 > 1 and channels > 0
     sizes = [1] * at + ([channels] if in_columns else [count, each]) + [1] * (rank - at - 1)
     offset, scale = (
-        _beside(op, words, given, [channels], sizes, x)
+        _beside(op, words, given, [channels], sizes, features)
         for words, given in (("offset", offset), ("scale", scale))
     )
-    dtype, x = x.dtype, widened(x)
+    wide, dtype = widened(features), features.dtype
     if in_columns:
-        return cast(batch_normalization(x, *_of_columns(x, count, each), offset, scale, epsilon), dtype)
-    whole: Any = dims if are_numbers(dims) else shape(x)
+        return cast(batch_normalization(wide, *_of_columns(wide, count, each), offset, scale, epsilon), dtype)
+    whole: Any = dims if are_numbers(dims) else shape(wide)
     parts: Any = [whole[:at], [count, each], whole[at + 1 :]]
-    parted = reshape(x, [*itertools.chain(*parts)] if whole is dims else concat(parts, 0))
+    parted = reshape(wide, [*itertools.chain(*parts)] if whole is dims else concat(parts, 0))
     mean, variance = moments(parted, [k for k in range(rank + 1) if k not in (0, at)], keepdims=True)
     return cast(reshape(batch_normalization(parted, mean, variance, offset, scale, epsilon), whole), dtype)
 
