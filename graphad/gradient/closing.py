@@ -15,6 +15,7 @@ from graphad.graph.builder import GraphBuilder
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node, derived_once
 from graphad.ops.control.custom import ClosedCustom, ClosedRule, CustomGradient
+from graphad.trace.specialise import set_rule_closing
 from graphad.trace.tracer import SymbolicTensor, trace_flat
 from graphad.vectorize.closing import set_closing
 
@@ -49,6 +50,16 @@ def closed_or_refused(graph: Graph) -> Graph:
 
 
 set_closing(closed)
+
+
+def _closed_where_possible(graph: Graph) -> Graph:
+    try:
+        return closed_or_refused(graph)
+    except UnclosedRuleError:  # raised again where the graph is differentiated or batched
+        return graph
+
+
+set_rule_closing(_closed_where_possible)
 
 
 def _close(graph: Graph) -> Graph:

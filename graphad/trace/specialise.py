@@ -107,6 +107,25 @@ def specialise(
     return replayed(graph, specs, expanding, known, keeps_rules, {} if shared is None else shared, making)
 
 
+def _as_it_is(graph: Graph) -> Graph:
+    return graph
+
+
+_closed: Callable[[Graph], Graph] = _as_it_is
+
+
+def set_rule_closing(closed: Callable[[Graph], Graph]) -> None:
+    """Set the function that gives a graph without Python rules, or the graph itself where a rule cannot be traced."""
+    global _closed
+    _closed = closed
+
+
+def with_closed_rules(graph: Graph) -> Graph:
+    """The graph without Python rules. A rule refers to values by their places in the graph that it was traced with, and a replay
+    gives them other places."""
+    return _closed(graph)
+
+
 def _needs_replay(graph: Graph, specs: Sequence[TensorSpec], expanding: bool) -> bool:
     for mine, theirs in zip(graph.inputs, specs, strict=True):
         if mine is not theirs and (mine.dims is None or None in mine.dims or mine.dims != theirs.dims):

@@ -28,7 +28,7 @@ from graphad.ops.array.shape import SizeVector, packed
 from graphad.trace.counted import steps_of
 from graphad.trace.known import KNOWN_LIMIT, KnownSlices, KnownTensor, SlicesSpec, slices_of
 from graphad.trace.size_class import literal_sizes
-from graphad.trace.specialise import CUSTOM, FOLDS, INLINES, PLAIN, rule_of, specialise
+from graphad.trace.specialise import CUSTOM, FOLDS, INLINES, PLAIN, rule_of, specialise, with_closed_rules
 from graphad.trace.tracer import RETURN, SymbolicTensor, Trace
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class Specialiser(Trace):
 
     def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
         """A sub-graph for operands that are values of this trace, or specs; known sizes become part of the graph."""
+        graph = with_closed_rules(graph) if self._keeps_rules else graph
         known = [None if isinstance(x, TensorSpec) else self.known_operand(x) for x in operands]
         specs = [x if isinstance(x, TensorSpec) else x.spec for x in operands]
         self.require_fit(graph, specs)
@@ -273,6 +274,7 @@ class Specialiser(Trace):
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a sub-graph on values of this trace: inlined, or by a call if the graph is too large."""
         self.require_fit(graph, inputs)
+        graph = with_closed_rules(graph) if self._keeps_rules else graph
         if not self.keeps_calls or expanded_nodes(graph) <= SMALL_CALL:
             return self.replay(graph, inputs)
         from graphad.ops.control.call import Call  # which few graphs need

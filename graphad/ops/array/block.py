@@ -6,6 +6,7 @@ returns the checked bounds, so that the elements cannot be read without the chec
 
 from __future__ import annotations
 
+import operator
 from builtins import slice as slice_of
 from collections.abc import Sequence
 from typing import Any
@@ -167,14 +168,14 @@ def _entries(name: str, x: TensorLike) -> Sequence[int | None] | None:
             return x
         values = [static_array(item) for item in x]
         try:
-            return [None if value is None else int(value) for value in values]
+            return [None if value is None else operator.index(value[()]) for value in values]
         except (TypeError, ValueError, OverflowError) as cause:
             refuse(cause, "slice", name, x, "one integer for each axis is needed")
     vector = lift(x)
     found = partly_known(vector)
     if found is not None:
         try:
-            return [None if value == UNKNOWN else int(value) for value in np.ravel(found)]
+            return [None if value == UNKNOWN else operator.index(value) for value in np.ravel(found)]
         except (TypeError, ValueError, OverflowError) as cause:
             refuse(cause, "slice", name, x, "one integer for each axis is needed")
     return None if not vector.dims or vector.dims[0] is None else [None] * vector.dims[0]
