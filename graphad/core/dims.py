@@ -202,6 +202,8 @@ class Dim:
         return 0
 
     def __eq__(self, other: object) -> bool:
+        if other is None:
+            return False  # as is often asked of a shape: whether a size in it is unknown
         terms = _terms(other)
         if terms is None:
             return NotImplemented

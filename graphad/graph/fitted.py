@@ -54,9 +54,14 @@ def fitted(op: Op, specs: Sequence[TensorSpec], evaluate: Callable[..., Any]) ->
     """
     if op.structured or op.extension or op.refers or op.transient or getattr(type(op), "formula", None):
         return evaluate
-    if op.eval_checks or any(spec.is_handle for spec in specs):
+    if op.eval_checks:
         return evaluate
-    if all(is_definite(spec.dims) for spec in specs):
+    definite = True
+    for spec in specs:
+        if spec.is_handle:
+            return evaluate
+        definite = definite and is_definite(spec.dims)
+    if definite:
         return evaluate
     accepted: set[Any] = set()
     try:

@@ -20,19 +20,19 @@ def literal_sizes(graph: Graph) -> frozenset[int]:
     if found is None:
         sizes: set[int] = set()
         for spec in graph.inputs:
-            sizes.update(size for size in spec.dims or () if type(size) is int)
+            sizes.update([size for size in spec.dims or () if type(size) is int])
         seen = {}
         for spec in graph.specs[len(graph.inputs) :]:
             seen[id(spec)] = spec
         for spec in seen.values():
             if spec.dims and spec.dtype.is_differentiable:
-                sizes.update(size for size in spec.dims if type(size) is int)
+                sizes.update([size for size in spec.dims if type(size) is int])
         for inner in {node.op for node in graph.nodes if node.op.structured}:
             for field in inner.attributes:
                 value = getattr(inner, field)
                 if isinstance(value, Graph):
                     sizes |= literal_sizes(value)
-        found = frozenset(size for size in sizes if size > 1)
+        found = frozenset([size for size in sizes if size > 1])
         graph.derived[literal_sizes] = found
     return found
 

@@ -33,18 +33,26 @@ class Specialised:
       literals: Numbers from which every symbol is known to differ.
       choices: The choices made by the sizes of the call, before symbols were pinned; the graph serves calls with the same
       choices.
+      numbers: The number behind each symbol in the call.
     """
 
-    __slots__ = ("choices", "graph", "key", "literals", "pins")
+    __slots__ = ("choices", "graph", "key", "literals", "numbers", "pins")
 
     def __init__(
-        self, graph: Graph, key: SizeKey, pins: frozenset[str], literals: frozenset[int], choices: Choices
+        self,
+        graph: Graph,
+        key: SizeKey,
+        pins: frozenset[str],
+        literals: frozenset[int],
+        choices: Choices,
+        numbers: dict[str, int],
     ) -> None:
         self.graph = graph
         self.key = key
         self.pins = pins
         self.literals = literals
         self.choices = choices
+        self.numbers = numbers
 
 
 def specialise_call(
@@ -61,12 +69,15 @@ def specialise_call(
       pins: Symbols that are pinned from the start.
       chosen: The choices made when they were pinned.
     """
-    choices = Choices(size_class(graph, shapes)[2], chosen)
+    found = size_class(graph, shapes)
+    choices = Choices(found[2], chosen)
     while True:
-        key, specs, numbers = size_class(graph, shapes, pins)
+        key, specs, numbers = size_class(graph, shapes, pins) if pins else found
         try:
             with choosing(choices):
-                return Specialised(specialise(graph, specs), key, pins, literal_sizes(graph), choices)
+                return Specialised(
+                    specialise(graph, specs), key, pins, literal_sizes(graph), choices, numbers
+                )
         except UndecidedSize as undecided:
             pins |= {min(undecided.symbols & numbers.keys())}
         except GraphadError as error:

@@ -18,7 +18,6 @@ from graphad.core.op import Op, output_specs
 from graphad.core.registry import find, successor
 from graphad.core.schema import schema_of
 from graphad.core.spec import TensorSpec
-from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 from graphad.gradient.rules_in_process import recall
 from graphad.graph.digest import digest
 from graphad.graph.ir import Graph, Node
@@ -136,6 +135,11 @@ class GraphWriter:
         self._graph_numbers[id(graph)] = len(self.graphs) - 1
 
     def _closed(self, graph: Graph) -> Graph:
+        from graphad.gradient.closing import (
+            UnclosedRuleError,
+            closed_or_refused,
+        )  # which reading does not need
+
         try:
             found = closed_or_refused(graph)
         except UnclosedRuleError as refused:

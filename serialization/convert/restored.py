@@ -6,7 +6,6 @@ lists them.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,11 +21,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
 from graphad.core.trackable import Trackable
-from graphad.core.tree import plain, short, text_of, tree_of, variables_of
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.kinds import GenericFunction
 from graphad.function.printed import Printed
-from graphad.function.printing import counted, head, listing, pretty
 from graphad.function.signature import Arguments, Literal, Signature, sizes_known, sort_out
 from serialization.convert.values import with_restored_tuples
 
@@ -95,6 +92,8 @@ class Restored(Trackable):
 
     def __getattr__(self, name: str) -> tuple[Handle, ...] | None:
         if name in _WANTED:
+            from graphad.core.tree import variables_of
+
             return tuple(filter(_WANTED[name], variables_of(self)))
         found = [] if name.startswith("_") else [key for key in vars(self) if not key.startswith("_")]
         told = (
@@ -110,9 +109,13 @@ class Restored(Trackable):
         )
 
     def __repr__(self) -> str:
+        from graphad.core.tree import short
+
         return f"<restored {short(self)}>"
 
     def __str__(self) -> str:
+        from graphad.core.tree import text_of, tree_of
+
         return text_of(tree_of(self))
 
     def _repr_html_(self) -> str:
@@ -330,6 +333,8 @@ class RestoredFunction(Printed):
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """One block per trace; if not verbose, one line."""
+        from graphad.function.printing import listing
+
         return listing(self.concrete_functions, verbose)
 
     def __reduce__(self) -> Any:
@@ -339,11 +344,16 @@ class RestoredFunction(Printed):
 
     def __deepcopy__(self, memo: Any) -> RestoredFunction:
         """The same traces with copies of their captures."""
+        import copy
+
         return RestoredFunction(
             self._name, self.signature, copy.deepcopy(self.concrete_functions, memo), self.jit_compile
         )
 
     def __repr__(self) -> str:
+        from graphad.core.tree import plain
+        from graphad.function.printing import counted, head
+
         traces = counted(len(self.concrete_functions), "trace")
         return f"<restored function {plain(self._name)}{head(self.signature)} with {traces}>"
 
@@ -449,6 +459,8 @@ class SignatureFunction:
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
         """Keywords, result and captures, one a line; if not verbose, keywords and result in one line."""
+        from graphad.function.printing import pretty
+
         shown = [(name, pretty(spec)) for name, spec in self.structured_input_signature[1].items()]
         results = pretty(self.structured_outputs)
         if not verbose:

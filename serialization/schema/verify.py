@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from string import ascii_letters, digits
 from typing import Any
 
 from serialization.errors import CorruptModelError, LimitExceededError, LoadError, UnsafeModelError, shown
@@ -52,7 +51,8 @@ from serialization.schema.values import (
 from serialization.wire.arrays import TensorRecord, byte_count, check_tensor, chunk_count, plan_layout
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
-_ASSET_LETTERS = frozenset(ascii_letters + digits + "._-")
+# Written out: the module `string` compiles a regular expression when it is imported.
+_ASSET_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _RESERVED = frozenset(
     ["CON", "PRN", "AUX", "NUL", *(f"COM{n}" for n in range(10)), *(f"LPT{n}" for n in range(10))]
 )

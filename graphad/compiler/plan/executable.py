@@ -151,8 +151,10 @@ class Executable:
         places = written(graph)
         self._guards = Guards(places) if places else None
         self._handles = [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
-        self._may_be_ragged = _walks_an_input(graph)
-        self._has_parts = any(node.op.structured for node in graph.nodes)
+        parts = [node for node in graph.nodes if node.op.structured]
+        # They may read an input that is a stack of slices that differ in shape, which a loop kept for its derivative.
+        self._may_be_ragged = any(i < len(graph.inputs) for node in parts for i in node.inputs)
+        self._has_parts = bool(parts)
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
@@ -395,7 +397,7 @@ class Executable:
                 ):
                     way = Way(specialised)
                     ways.insert(0, way)
-                _, _, numbers = size_class(self.graph, shapes, way.pins)
+                numbers = specialised.numbers
                 cls = way.classes[specialised.key] = SizeClass(
                     specialised, self.graph.inputs, self.options, self.place
                 )
@@ -435,12 +437,6 @@ def _known_shape(value: Any) -> tuple[int | None, ...] | None:
     return data.known_shape() if hasattr(data, "known_shape") else data.shape  # type: ignore[no-any-return]
 
 
-def _walks_an_input(graph: Graph) -> bool:
-    """Whether an input may be a stack of slices that differ in shape, which a loop kept for its derivative."""
-    n = len(graph.inputs)
-    return any(node.op.structured and any(i < n for i in node.inputs) for node in graph.nodes)
-
-
 def _elements(graph: Graph, numbers: dict[str, int]) -> int:
     """The number of elements that one call computes."""
     total = 0
@@ -448,7 +444,8 @@ def _elements(graph: Graph, numbers: dict[str, int]) -> int:
         for spec in node.specs:
             count = 1
             for size in spec.dims or ():
-                count *= 1 if size is None else evaluate(size, numbers)
+                if size is not None:
+                    count *= size if type(size) is int else evaluate(size, numbers)
             total += count
     return total
 

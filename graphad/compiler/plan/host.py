@@ -64,7 +64,8 @@ class HostPlan:
         aliased = _aliased(graph)
         self._steps = []
         self._nodes: list[tuple[Node, Op, tuple[int, ...]]] = []  # of the steps, for those of known sizes
-        self._specs, self._numbers = graph.specs, numbers
+        known = graph.specs
+        self._specs, self._numbers = known, numbers
         for node, gone in zip(graph.nodes, map(tuple, last), strict=True):
             op = with_sizes(node.op, numbers)
             if not node.inputs and not op.effects and not op.multiple and not op.structured:
@@ -80,10 +81,10 @@ class HostPlan:
                     aliased.add(node.start)
                     continue
             self._nodes.append((node, op, gone))
-            self._steps.append(_step(node, op, [graph.specs[i] for i in node.inputs], gone, None))
+            self._steps.append(_step(node, op, [known[i] for i in node.inputs], gone, None))
         self._outputs = []
         for value in graph.outputs:
-            self._outputs.append((value, value in aliased, with_numbers(graph.specs[value], numbers)))
+            self._outputs.append((value, value in aliased, with_numbers(known[value], numbers)))
             aliased.add(value)  # it is returned repeatedly, so it is shared
 
     @property

@@ -242,9 +242,7 @@ def _tried(numbers: Mapping[str, int], monomials: Sequence[Monomial]) -> Iterato
 def _solved(samples: Sequence[Sequence[int]], count: int) -> tuple[list[int], list[list[int]], int]:
     """The numbers of samples that tell the factors of so many products; the inverse of these lines as integers, and what to
     divide them by."""
-    from fractions import (
-        Fraction,  # imported here: it brings decimal and regular expressions, and few plans have such sizes
-    )
+    from fractions import Fraction  # imported here: it brings decimal, and few plans have such sizes
 
     chosen: list[int] = []
     lines: list[tuple[int, list[Fraction]]] = []  # the place of a 1 where all others have 0; line and inverse
