@@ -257,15 +257,16 @@ def switch_case(
     if index.has_value:
         chosen: Callable[[], R] = table.get(int(index), otherwise)
         return chosen()
-    others = [(key, table[key]) for key in sorted(table) if table[key] is not otherwise]
+    others: list[tuple[int, Callable[[], R]]] = [
+        (key, table[key]) for key in sorted(table) if table[key] is not otherwise
+    ]
     if len(others) <= _CHAIN:
         return _first_of(index, others, otherwise)()
     ordered: list[tuple[int, Callable[[], R]]] = sorted(table.items())
     if otherwise is not ordered[-1][1]:
         ordered.append((len(ordered), otherwise))
-    wide = cast(
-        index, dtypes.int64
-    )  # numbers above those of int64 become negative ones, which have no function either
+    # Numbers above those of int64 become negative ones, which have no function either.
+    wide = cast(index, dtypes.int64)
     place = where(logical_and(wide >= 0, wide < len(table)), wide, ordered[-1][0])
     return _halves(place, ordered)()
 
