@@ -257,17 +257,18 @@ def switch_case(
     if index.has_value:
         chosen: Callable[[], R] = table.get(int(index), otherwise)
         return chosen()
-    chosen = [(key, table[key]) for key in sorted(table) if table[key] is not otherwise]
-    if len(chosen) <= _CHAIN:
-        return _first_of(index, chosen, otherwise)()
-    pairs = sorted(table.items())
-    if otherwise is not pairs[-1][1]:
-        pairs.append((len(pairs), otherwise))
-    wide = cast(
-        index, dtypes.int64
-    )  # numbers above those of int64 become negative ones, which have no function either
-    place = where(logical_and(wide >= 0, wide < len(table)), wide, pairs[-1][0])
-    return _halves(place, pairs)()
+    others: list[tuple[int, Callable[[], R]]] = [
+        (key, table[key]) for key in sorted(table) if table[key] is not otherwise
+    ]
+    if len(others) <= _CHAIN:
+        return _first_of(index, others, otherwise)()
+    ordered: list[tuple[int, Callable[[], R]]] = sorted(table.items())
+    if otherwise is not ordered[-1][1]:
+        ordered.append((len(ordered), otherwise))
+    # Numbers above those of int64 become negative ones, which have no function either.
+    wide = cast(index, dtypes.int64)
+    place = where(logical_and(wide >= 0, wide < len(table)), wide, ordered[-1][0])
+    return _halves(place, ordered)()
 
 
 _CHAIN = 8  # branches that are compared one after the other
