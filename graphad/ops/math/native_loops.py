@@ -85,7 +85,9 @@ def natively(
 
     function: Any = of_two if operands == 2 else of_one
     vars(function).update(getattr(formula, "__dict__", {}))
-    if (formula.__module__ or "").startswith("graphad."):
+    if (getattr(formula, "__module__", None) or "").startswith(
+        "graphad."
+    ):  # ufuncs of NumPy before 2.2 have none
         function.__module__ = formula.__module__
     wrapped: Callable[..., Any] = function
     return wrapped
