@@ -175,7 +175,7 @@ def test_other_threads_have_their_turns() -> None:
     class Enough(Exception):
         pass
 
-    f, x = _slow(2_000_000), numbers(3, 3)
+    f, x = _slow(100_000_000), numbers(3, 3)
     _slow(2)(x)  # compiled by the same kernels
     f.get_concrete_function(x)
     started, ended = threading.Event(), threading.Event()
