@@ -498,7 +498,7 @@ expint: UnaryFunction = _row(
     "expi",
     _expint_slope,
     "The integral of exp(t) / t from -inf to x, its principal value for x above 0",
-    but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint),
+    but("expi", lambda x: ((x > 0.25) & (x < 0.5)) | (x >= 40), series.expint, by_float64=True),
     by_x=True,
     native=lambda x: (x > 0) & (x < 88),
 )

@@ -47,6 +47,7 @@ def but(
     formula: Callable[[Any], Any],
     place: int | None = None,
     in_float32: bool = True,
+    by_float64: bool = False,
 ) -> Any:
     """SciPy's function, replaced by a formula of `series` on part of its domain.
 
@@ -54,12 +55,15 @@ def but(
       near: Gives the mask of the arguments for which the formula is used.
       place: The index of the result, if the function has several.
       in_float32: Whether it is used in float32 too; not where SciPy, which computes in float64, is off by some of its units.
+      by_float64: Whether float32 is widened for SciPy, releases of which compute it in float32 and lose its last digits.
     """
 
     def of_special(special: ModuleType) -> Callable[..., Any]:
         function_of_scipy = getattr(special, source)
 
         def function(x: Array) -> Any:
+            if by_float64 and x.dtype.char == "f":
+                return function(x.astype(np.float64)).astype(np.float32)
             found = function_of_scipy(x) if place is None else function_of_scipy(x)[place]
             if not in_float32 and x.dtype.itemsize < 8:
                 return found
