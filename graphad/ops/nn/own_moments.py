@@ -11,7 +11,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_like
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind, require_same_dtype
-from graphad.core.shapes import are_numbers, format_dims, normalize_axes, normalize_axis
+from graphad.core.shapes import are_compatible, are_numbers, format_dims, normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
@@ -185,13 +185,7 @@ def _beside(op: str, words: str, given: Any, want: Any, sizes: Sequence[Any], x:
     require_same_dtype(op, x, beside, ("x", words))
     beside = widened(beside)
     have = beside.dims
-    if have is not None and not (
-        len(have) == len(want)
-        and all(
-            mine == size or not isinstance(mine, int) or not isinstance(size, int)
-            for mine, size in zip(have, want, strict=True)
-        )
-    ):
+    if not are_compatible(have, tuple(want)):
         raise InvalidArgumentError(
             f"{op}: {words} has shape {format_dims(have)}; the axes that are normalised have {format_dims(want)}."
         )
