@@ -25,17 +25,21 @@ def in_rounds(executable: Executable, jit_compile: bool | None) -> Callable[...,
 
     def run(*values: Any) -> Sequence[Any]:
         nonlocal sizes, shapes, left
-        if left and shapes == tuple([x.shape for x in values]) and not executable.are_ragged(values):
+        if (
+            sizes
+            and left
+            and shapes == tuple([x.shape for x in values])
+            and not executable.are_ragged(values)
+        ):
             left -= 1
             before = work.nodes
-            outputs: Sequence[Any] = sizes.host.run_part(values)  # type: ignore[union-attr]
-            work.nodes += sizes.work  # type: ignore[union-attr]
-            sizes.size_class.work += work.nodes - before  # type: ignore[union-attr]
+            outputs: Sequence[Any] = sizes.host.run_part(values)
+            work.nodes += sizes.work
+            sizes.size_class.work += work.nodes - before
             return outputs
         outputs = executable.run(values, jit_compile)
-        sizes = executable.on_host(values, jit_compile)
-        if sizes is not None:
-            shapes, left = tuple([x.shape for x in values]), ROUNDS
+        sizes = executable.on_host(values, jit_compile)  # of these values: rounds of others look again
+        shapes, left = tuple([x.shape for x in values]), ROUNDS
         return outputs
 
     return run

@@ -170,10 +170,30 @@ def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(parts: list[
     for k in range(2 * RUNS + 40):
         x = rng.normal(size=2 if k % 40 == 39 else 3)  # now and then of another shape
         np.testing.assert_array_equal(run(x)[0], evaluate(graph, [x])[0])
-        executable.classes[0].work = 0  # nothing is requested
+        for size_class in executable.classes:
+            size_class.work = 0  # nothing is requested
     assert len(parts) > RUNS
     sizes = executable.sizes_of([np.ones(3)])
     assert sizes.host._function is not None
+
+
+def test_rounds_of_shapes_of_which_one_has_native_code(parts: list[int]) -> None:
+    executable = Executable(_graph(None))
+    run = in_rounds(executable, None)
+    small, large = np.ones(2), np.ones(3)
+    wanted = [run(x)[0] for x in (small, large)]
+    sizes = executable.sizes_of([small])
+    executable.run([small], True)  # compiled in this call
+    assert sizes.native is not None or sizes.size_class.requested is not None
+    assert executable.on_host([small], None) is None
+    for _ in range(3):
+        for x, y in zip(
+            (large, small, large, large), (wanted[1], wanted[0], wanted[1], wanted[1]), strict=True
+        ):
+            np.testing.assert_array_equal(run(x)[0], y)
+            for size_class in executable.classes:
+                size_class.work = 0
+    assert parts
 
 
 def test_a_loop_goes_on_in_native_code_once_it_is_there(parts: list[int]) -> None:
