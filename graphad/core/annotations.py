@@ -17,7 +17,7 @@ from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:
     from array import array
-    from typing import Literal, Protocol, TypeAlias, overload
+    from typing import Literal, Protocol, TypeAlias, TypeVar, overload
 
     from graphad.core.dims import Size
     from graphad.core.indexed_slices import IndexedSlices
@@ -230,6 +230,17 @@ if TYPE_CHECKING:
         @property
         def ndim(self) -> int: ...
 
+    Numbers = TypeVar("Numbers", Tensor, np.ndarray)  # what a formula for tensors and arrays goes through
+
+    class Functions(Protocol[Numbers]):
+        """Functions that `numpy` and `graphad.ops.math` have under one name."""
+
+        def abs(self, x: Numbers, /) -> Numbers: ...
+        def maximum(self, x: Numbers, y: Numbers, /) -> Numbers: ...
+        def sign(self, x: Numbers, /) -> Numbers: ...
+        def sqrt(self, x: Numbers, /) -> Numbers: ...
+        def square(self, x: Numbers, /) -> Numbers: ...
+
     class ExportsArray(Protocol):
         """An object that exports an array: a NumPy array, a data frame, a tensor of another library."""
 
@@ -287,7 +298,7 @@ else:
     TensorLike = Tensor | Handle | np.ndarray | np.generic | complex | list | tuple | range | TensorShape
     # These types of rules are for type checkers only.
     BackwardGraph = BatchContext = Cotangent = Cotangents = DualContext = FoldContext = Pullback = object
-    Ranked = RowAxis = Rows = Transforms = Value = VjpContext = VjpRule = object
+    Functions = Numbers = Ranked = RowAxis = Rows = Transforms = Value = VjpContext = VjpRule = object
 
 # What `eval` computes with. For shape () it is a NumPy scalar, which has the attributes and methods of an array.
 Array = np.ndarray

@@ -64,7 +64,7 @@ class Adafactor(Optimizer):
         keep = 1.0 - t**self.beta_2_decay
         squares = square(gradient) + self.epsilon_1
         if len(variable.shape) < 2:
-            moment: Any = keep * v + (1.0 - keep) * squares
+            moment = keep * v + (1.0 - keep) * squares
             v.assign(moment)
         else:
             rows = keep * r + (1.0 - keep) * reduce_mean(squares, -1)

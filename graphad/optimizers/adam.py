@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.annotations import RateLike
+from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
@@ -17,7 +18,8 @@ from graphad.ops.math import cast, logical_and, reduce_sum, sqrt, square, where
 from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import Array
+    from graphad.core.annotations import Array, Functions, Numbers
+    from graphad.core.tensor import Handle
 
 
 class _Averages(Optimizer):
@@ -34,7 +36,9 @@ class _Averages(Optimizer):
         super().__init__(learning_rate, **options)
         self.beta_1, self.beta_2, self.epsilon = float(beta_1), float(beta_2), float(epsilon)
 
-    def _averages(self, of: Any, gradient: Any, m: Any, v: Any) -> tuple[Any, Any]:
+    def _averages(
+        self, of: Functions[Numbers], gradient: Numbers, m: Numbers, v: Numbers
+    ) -> tuple[Numbers, Numbers]:
         """The new averages of the gradient and of its square; `of` as for `by_formula`."""
         return averages(of, gradient, m, v, self.beta_1, self.beta_2)
 
@@ -80,12 +84,19 @@ class Adam(_Averages):
         self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(
-        self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, v: Any, *largest: Any
-    ) -> tuple[Any, ...]:
+        self,
+        of: Functions[Numbers],
+        step: Numbers,
+        rate: Numbers,
+        gradient: Numbers,
+        m: Numbers,
+        v: Numbers,
+        *largest: Numbers,
+    ) -> list[Numbers]:
         alpha = corrected(of, rate, step, self.beta_1, self.beta_2)
         new_m, new_v = self._averages(of, gradient, m, v)
-        largest = tuple([of.maximum(x, new_v) for x in largest])
-        size = largest[0] if largest else new_v
+        peaks = [of.maximum(x, new_v) for x in largest]
+        size = peaks[0] if peaks else new_v
         if type(size) is np.ndarray:  # the same steps, written over
             below = np.sqrt(size)
             below += self.epsilon
@@ -93,26 +104,38 @@ class Adam(_Averages):
             change /= below
         else:
             change = alpha * new_m / (of.sqrt(size) + self.epsilon)
-        return change, new_m, new_v, *largest
+        new = [change, new_m, new_v]
+        new.extend(peaks)
+        return new
 
 
-def averages(of: Any, gradient: Any, m: Any, v: Any, beta_1: Any, beta_2: Any) -> tuple[Any, Any]:
+def averages(
+    of: Functions[Numbers],
+    gradient: Numbers,
+    m: Numbers,
+    v: Numbers,
+    beta_1: float | Numbers,
+    beta_2: float | Numbers,
+) -> tuple[Numbers, Numbers]:
     """The new averages of the gradient and of its square; `of` as for `by_formula`."""
     if type(m) is np.ndarray:
         return _towards(m, gradient - m, 1.0 - beta_1), _towards(v, gradient * gradient - v, 1.0 - beta_2)
     return m + (gradient - m) * (1.0 - beta_1), v + (of.square(gradient) - v) * (1.0 - beta_2)
 
 
-def _towards(x: Array, way: Array, part: float) -> Array:
+def _towards(x: Array, way: Array, part: float | Array) -> Array:
     """x and a part of the way, which is written over."""
     way *= part
     way += x
     return way
 
 
-def corrected(of: Any, rate: Any, step: Any, beta_1: Any, beta_2: Any) -> Any:
+def corrected(
+    of: Functions[Numbers], rate: Numbers, step: Numbers, beta_1: float | Numbers, beta_2: float | Numbers
+) -> Numbers:
     """The rate that also corrects the bias of averages that begin with 0."""
-    return rate * of.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
+    result: Numbers = rate * of.sqrt(1.0 - beta_2**step) / (1.0 - beta_1**step)
+    return result
 
 
 class AdamW(Adam):
@@ -163,7 +186,9 @@ class Adamax(_Averages):
     ) -> None:
         self.by_formula(self._changes, variable, gradient, slots)
 
-    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, u: Any) -> tuple[Any, ...]:
+    def _changes(
+        self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, m: Numbers, u: Numbers
+    ) -> tuple[Numbers, ...]:
         new_m = m + (gradient - m) * (1.0 - self.beta_1)
         new_u = of.maximum(self.beta_2 * u, of.abs(gradient))
         correction = 1.0 - self.beta_1**step
@@ -198,11 +223,11 @@ class Nadam(_Averages):
         self.product = Variable(1.0, trainable=False, name="product")
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Handle]:
         steps, rate, *rest = super().variables
         return [steps, rate, self.product, *rest]
 
-    def _momentum(self, step: Any) -> Any:
+    def _momentum(self, step: Numbers) -> Numbers:
         return self.beta_1 * (1.0 - 0.5 * 0.96**step)
 
     def begin(self, variables: list[Variable]) -> None:
@@ -214,8 +239,15 @@ class Nadam(_Averages):
         self.by_formula(self._changes, variable, gradient, slots, cast(self.product, variable.dtype))
 
     def _changes(
-        self, of: Any, step: Any, rate: Any, gradient: Any, m: Any, v: Any, product: Any
-    ) -> tuple[Any, ...]:
+        self,
+        of: Functions[Numbers],
+        step: Numbers,
+        rate: Numbers,
+        gradient: Numbers,
+        m: Numbers,
+        v: Numbers,
+        product: Numbers,
+    ) -> tuple[Numbers, ...]:
         now, ahead = self._momentum(step), self._momentum(step + 1.0)
         new_m, new_v = self._averages(of, gradient, m, v)
         direction = ahead * new_m / (1.0 - product * ahead) + (1.0 - now) * gradient / (1.0 - product)
@@ -246,10 +278,14 @@ class Lion(Optimizer):
             )
         self.beta_1, self.beta_2 = float(beta_1), float(beta_2)
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         self.by_formula(self._changes, variable, gradient, slots)
 
-    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, m: Any) -> tuple[Any, ...]:
+    def _changes(
+        self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, m: Numbers
+    ) -> tuple[Numbers, ...]:
         direction = of.sign(self.beta_1 * m + (1.0 - self.beta_1) * gradient)
         return rate * direction, self.beta_2 * m + (1.0 - self.beta_2) * gradient
 
@@ -276,7 +312,7 @@ class Lamb(_Averages):
     ) -> None:
         m, v = slots
         step = self.step(variable)
-        new_m, new_v = self._averages(math, gradient, m, v)
+        new_m, new_v = self._averages(math, lift(gradient), m.value(), v.value())
         m.assign(new_m)
         v.assign(new_v)
         u = (new_m / (1.0 - self.beta_1**step)) / (sqrt(new_v / (1.0 - self.beta_2**step)) + self.epsilon)

@@ -14,6 +14,8 @@ from graphad.ops.array import gather
 from graphad.optimizers.base import Optimizer, summed_rows
 
 if TYPE_CHECKING:
+    from graphad.core.annotations import Functions, Numbers
+
     Values = Tensor | Variable
 
 
@@ -60,11 +62,15 @@ class Adagrad(Optimizer):
             return
         self.by_formula(self._changes, variable, gradient, slots)
 
-    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, accumulator: Any) -> tuple[Any, ...]:
+    def _changes(
+        self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, accumulator: Numbers
+    ) -> tuple[Numbers, ...]:
         return adagrad(of, rate, gradient, accumulator, self.epsilon)
 
 
-def adagrad(of: Any, rate: Any, gradient: Any, total: Any, epsilon: float) -> tuple[Any, Any]:
+def adagrad(
+    of: Functions[Numbers], rate: Numbers, gradient: Numbers, total: Numbers, epsilon: float
+) -> tuple[Numbers, Numbers]:
     """What is subtracted, and the new sum of squares; `of` as for `by_formula`, here and below."""
     total = total + of.square(gradient)
     return rate * gradient / of.sqrt(total + epsilon), total
@@ -98,14 +104,26 @@ class Adadelta(Optimizer):
         self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(
-        self, of: Any, step: Any, rate: Any, gradient: Any, gradients: Any, steps: Any
-    ) -> tuple[Any, ...]:
+        self,
+        of: Functions[Numbers],
+        step: Numbers,
+        rate: Numbers,
+        gradient: Numbers,
+        gradients: Numbers,
+        steps: Numbers,
+    ) -> tuple[Numbers, ...]:
         return adadelta(of, rate, gradient, gradients, steps, self.rho, self.epsilon)
 
 
 def adadelta(
-    of: Any, rate: Any, gradient: Any, gradients: Any, steps: Any, keep: Any, epsilon: Any
-) -> tuple[Any, Any, Any]:
+    of: Functions[Numbers],
+    rate: Numbers,
+    gradient: Numbers,
+    gradients: Numbers,
+    steps: Numbers,
+    keep: float | Numbers,
+    epsilon: float | Numbers,
+) -> tuple[Numbers, Numbers, Numbers]:
     """What is subtracted, and the new averages of the squares of gradients and of steps."""
     seen = keep * gradients + (1.0 - keep) * of.square(gradient)
     change = gradient * of.sqrt(steps + epsilon) / of.sqrt(seen + epsilon)
@@ -144,25 +162,36 @@ class RMSprop(Optimizer):
         kinds = {"momentum": momentum > 0, "average_gradient": centered}
         self.slots = ("velocity", *(kind for kind, is_kept in kinds.items() if is_kept))
 
-    def update(self, variable: Variable, gradient: Any, slots: tuple[Variable, ...]) -> None:
+    def update(
+        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
+    ) -> None:
         self.by_formula(self._changes, variable, gradient, slots)
 
-    def _changes(self, of: Any, step: Any, rate: Any, gradient: Any, *slots: Any) -> tuple[Any, ...]:
-        kept = dict(zip(self.slots, slots, strict=True))
-        mean = kept.get("average_gradient")
+    def _changes(
+        self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, *slots: Numbers
+    ) -> list[Numbers]:
+        kept: dict[str, Numbers] = dict(zip(self.slots, slots, strict=True))
         change, kept["velocity"], mean = rms(
-            of, rate, gradient, kept["velocity"], mean, self.rho, self.epsilon
+            of, rate, gradient, kept["velocity"], kept.get("average_gradient"), self.rho, self.epsilon
         )
-        if self.centered:
+        if mean is not None:
             kept["average_gradient"] = mean
         if self.momentum > 0:
             change = kept["momentum"] = self.momentum * kept["momentum"] + change
-        return change, *kept.values()
+        new = [change]
+        new.extend(kept.values())
+        return new
 
 
 def rms(
-    of: Any, rate: Any, gradient: Any, squares: Any, mean: Any, keep: Any, epsilon: Any
-) -> tuple[Any, Any, Any]:
+    of: Functions[Numbers],
+    rate: Numbers,
+    gradient: Numbers,
+    squares: Numbers,
+    mean: Numbers | None,
+    keep: float | Numbers,
+    epsilon: float | Numbers,
+) -> tuple[Numbers, Numbers, Numbers | None]:
     """The step, and the new averages of the squared gradient and, unless it is None, of the gradient, whose square is taken
     off."""
     squares = spread = keep * squares + (1.0 - keep) * of.square(gradient)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from graphad.core.annotations import RateLike, TensorLike
+from graphad.core.annotations import Cotangent, RateLike, TensorLike, Value
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
@@ -31,6 +31,9 @@ from graphad.ops.directly import parts_directly
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
+
+if TYPE_CHECKING:
+    Gradient = Tensor | IndexedSlices
 
 
 def _arguments_of(kind: type) -> list[str]:
@@ -127,7 +130,9 @@ class Optimizer(Configured, Trackable):
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self.weight_decay = weight_decay
         self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
-        self._graphad_schedule: Callable[..., Any] | None = learning_rate if callable(learning_rate) else None
+        self._graphad_schedule: Callable[..., TensorLike] | None = (
+            learning_rate if callable(learning_rate) else None
+        )
         self._graphad_undecayed: set[int] = set()
         rate: Any = 0.0 if self._graphad_schedule is not None else learning_rate
         try:
@@ -140,8 +145,8 @@ class Optimizer(Configured, Trackable):
         self._rate = Variable(rate, trainable=False, name="learning_rate")
         # calls of `apply_gradients`: in files the one count, as in Keras', from which the steps follow
         self._graphad_count = Variable(0, trainable=False, name="iterations", dtype="int64")
-        self._slot_variables: list[Any] = []
-        self._graphad_slots: dict[int, tuple[Any, ...]] = {}
+        self._slot_variables: list[Handle] = []
+        self._graphad_slots: dict[int, tuple[Variable, ...]] = {}
 
     # Type checkers are not told: to them a name that no class has stays a mistake.
     if not TYPE_CHECKING:
@@ -242,7 +247,7 @@ class Optimizer(Configured, Trackable):
         accumulated = () if self.gradient_accumulation_steps is None else ("accumulated",)
         return (*self.slots, *average, *accumulated)
 
-    def build(self, variables: Iterable[Any]) -> None:
+    def build(self, variables: Iterable[Variable]) -> None:
         """Create the slots of these variables now."""
         settle()
         known = len(self._slot_variables)
@@ -266,7 +271,7 @@ class Optimizer(Configured, Trackable):
         if len(self._slot_variables) > known:
             arrived(self)
 
-    def named_children(self) -> Iterator[tuple[str, Any]]:
+    def named_children(self) -> Iterator[tuple[str, object]]:
         yield from sorted([*super().named_children(), ("iterations", self._graphad_count)], key=itemgetter(0))
 
     def _graphad_state(self) -> Iterator[tuple[str, Any]]:
@@ -276,13 +281,15 @@ class Optimizer(Configured, Trackable):
             if name not in ("iterations", "_rate", "_slot_variables"):
                 yield name, child
 
-    def _graphad_slots_by_name(self) -> Iterator[tuple[str, Any, Any]]:
+    def _graphad_slots_by_name(self) -> Iterator[tuple[str, Variable, Variable]]:
         """Each slot with its name and the variable that it belongs to."""
         for variable, *made in self._graphad_slots.values():
             for name, slot in zip(self._graphad_all_slots, made, strict=True):
                 yield name, variable, slot
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Variable:
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[TensorLike | IndexedSlices | None, Variable]]
+    ) -> Variable:
         """Update each variable by its gradient; pairs without a gradient are skipped.
 
         Returns: The variable that counts the calls, this one too.
@@ -327,7 +334,7 @@ class Optimizer(Configured, Trackable):
 
     def compute_gradients(
         self, loss: Any, var_list: Any, tape: GradientTape | None = None
-    ) -> list[tuple[Any, Any]]:
+    ) -> list[tuple[Cotangent, Variable]]:
         """Pairs of gradients and variables, for `apply_gradients`.
 
         Args:
@@ -364,7 +371,7 @@ class Optimizer(Configured, Trackable):
         """
         return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
 
-    def _step(self, gradients: list[Any], variables: list[Any]) -> None:
+    def _step(self, gradients: list[Gradient], variables: list[Variable]) -> None:
         """Clip, decay and update."""
         gradients = self._clipped(gradients)
         if self.weight_decay is not None:
@@ -378,7 +385,7 @@ class Optimizer(Configured, Trackable):
             if not self.use_ema:
                 _constrain(variable)
 
-    def _accumulate(self, gradients: list[Any], variables: list[Any], steps: int) -> None:
+    def _accumulate(self, gradients: list[Gradient], variables: list[Variable], steps: int) -> None:
         """Add gradients to those of the calls before; the last call of a step takes their mean."""
         sums = [self._graphad_slots[id(variable)][-1] for variable in variables]
         totals = [gradient + total for gradient, total in zip(gradients, sums, strict=True)]
@@ -405,11 +412,11 @@ class Optimizer(Configured, Trackable):
         for variable, _ in kept:
             _constrain(variable)
 
-    def scale_loss(self, loss: TensorLike) -> Any:
+    def scale_loss(self, loss: TensorLike) -> TensorLike:
         """The loss times `loss_scale_factor`, of which gradients are taken; `apply_gradients` divides them by it."""
         return loss if self.loss_scale_factor is None else lift(loss) * self.loss_scale_factor
 
-    def finalize_variable_values(self, var_list: Iterable[Any]) -> None:
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         """Assign variables their moving averages, where `use_ema` keeps them.
 
         Raises: InvalidArgumentError (a ValueError): a variable has none, since it was never updated.
@@ -424,7 +431,11 @@ class Optimizer(Configured, Trackable):
                 )
             variable.assign(self._graphad_slots[id(variable)][1 + len(self.slots)])
 
-    def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Any] | None = None) -> None:
+    def apply(
+        self,
+        grads: Iterable[TensorLike | IndexedSlices | None],
+        trainable_variables: Iterable[Variable] | None = None,
+    ) -> None:
         """`apply_gradients` of gradients and variables in two lists; without the second, the variables of `build`."""
         gradients = list(grads)
         if trainable_variables is None:
@@ -438,7 +449,7 @@ class Optimizer(Configured, Trackable):
         self.apply_gradients(zip(gradients, variables, strict=True))
 
     def exclude_from_weight_decay(
-        self, var_list: Iterable[Any] | None = None, var_names: Iterable[str] | None = None
+        self, var_list: Iterable[Variable] | None = None, var_names: Iterable[str] | None = None
     ) -> None:
         """Leave these variables out of the weight decay: those listed, and those whose name has one of these parts.
 
@@ -467,7 +478,7 @@ class Optimizer(Configured, Trackable):
         self,
         formula: Callable[..., Sequence[Any]],
         variable: Variable,
-        gradient: Any,
+        gradient: Gradient,
         slots: tuple[Variable, ...],
         *further: Tensor,
     ) -> None:
@@ -515,7 +526,7 @@ class Optimizer(Configured, Trackable):
             and self.gradient_accumulation_steps is None
         )
 
-    def _clipped(self, gradients: list[Tensor]) -> list[Tensor]:
+    def _clipped(self, gradients: list[Gradient]) -> list[Gradient]:
         if self.clipnorm:
             return [clip_by_norm(gradient, self.clipnorm) for gradient in gradients]
         if self.clipvalue:
@@ -549,7 +560,7 @@ def summed_rows(gradient: IndexedSlices) -> tuple[Tensor, Tensor]:
     return rows, unsorted_segment_sum(gradient.values, part, size(rows))
 
 
-def _divided(gradient: Any, scale: float) -> Any:
+def _divided(gradient: Gradient, scale: float) -> Gradient:
     if isinstance(gradient, IndexedSlices):
         return gradient.with_values(gradient.values / scale)
     return gradient / scale
@@ -560,13 +571,15 @@ def _constrain(variable: Variable) -> None:
         variable.assign(variable.constraint(variable))
 
 
-def _assign_all(pairs: Iterable[tuple[Variable, Any]]) -> Tensor:
+def _assign_all(pairs: Iterable[tuple[Variable, TensorLike]]) -> Tensor:
     for variable, value in pairs:
         variable.assign(value)
     return lift(0)
 
 
-def _as_gradient(name: str, gradient: Any, variable: Variable) -> Any:
+def _as_gradient(
+    name: str, gradient: TensorLike | IndexedSlices, variable: Variable
+) -> Value | IndexedSlices:
     """The gradient as a tensor or IndexedSlices. Raises: it cannot belong to the variable."""
     if isinstance(gradient, Tensor) and gradient.dims is not None and gradient.dims == variable.dims:
         return gradient
@@ -590,6 +603,6 @@ def _as_gradient(name: str, gradient: Any, variable: Variable) -> Any:
     return gradient
 
 
-def _names(pairs: list[tuple[Any, Any]]) -> str:
+def _names(pairs: Sequence[tuple[object, object]]) -> str:
     named = [repr(getattr(variable, "name", variable)) for _, variable in pairs]
     return ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "")

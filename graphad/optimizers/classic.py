@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from graphad.core.annotations import RateLike, TensorLike
+from graphad.core.annotations import Cotangent, RateLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
@@ -98,10 +98,10 @@ class Optimizer(Trackable):
         """The variable of that name kept for `var`; None before its first step, and if there is no such slot."""
         for slot, variable, kept in self._steps._graphad_slots_by_name():
             if slot == name and variable is var:
-                return kept  # type: ignore[no-any-return]
+                return kept
         return None
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables that hold the state: the slots of all variables."""
         return [kept for _, _, kept in self._steps._graphad_slots_by_name()]
 
@@ -113,7 +113,7 @@ class Optimizer(Trackable):
         aggregation_method: object = None,
         colocate_gradients_with_ops: bool = False,
         grad_loss: TensorLike | None = None,
-    ) -> list[tuple[Any, Any]]:
+    ) -> list[tuple[Cotangent, Variable]]:
         """Pairs of gradients and variables, for `apply_gradients`.
 
         Args:
@@ -143,7 +143,7 @@ class Optimizer(Trackable):
 
     def apply_gradients(
         self,
-        grads_and_vars: Iterable[tuple[Any, Any]],
+        grads_and_vars: Iterable[tuple[TensorLike | IndexedSlices | None, Variable]],
         global_step: Variable | None = None,
         name: str | None = None,
     ) -> Variable | None:

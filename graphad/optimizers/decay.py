@@ -48,7 +48,7 @@ class Kept(LearningRateSchedule):
     def get_config(self) -> dict[str, Any]:
         return dict(self._graphad_config)
 
-    def parts(self, step: TensorLike, *names: str) -> tuple[Any, ...]:
+    def parts(self, step: TensorLike, *names: str) -> tuple[Tensor, ...]:
         """The number of steps and these arguments, in one dtype."""
         config = self._graphad_config
         start = lift(config["initial_learning_rate"])
@@ -86,7 +86,7 @@ class _Rated(Kept):
             staircase=staircase,
         )
 
-    def rated(self, step: TensorLike) -> tuple[Any, Any, Any]:
+    def rated(self, step: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
         """The first learning rate, the decay rate, and how many times it has been applied."""
         step, first, steps, rate = self.parts(step, "initial_learning_rate", "decay_steps", "decay_rate")
         return first, rate, floor(step / steps) if self._graphad_config["staircase"] else step / steps
@@ -110,7 +110,7 @@ class ExponentialDecay(_Rated):
 
     def __call__(self, step: TensorLike) -> Tensor:
         first, rate, done = self.rated(step)
-        return first * rate**done  # type: ignore[no-any-return]
+        return first * rate**done
 
 
 class InverseTimeDecay(_Rated):
@@ -132,7 +132,7 @@ class InverseTimeDecay(_Rated):
 
     def __call__(self, step: TensorLike) -> Tensor:
         first, rate, done = self.rated(step)
-        return first / (1.0 + rate * done)  # type: ignore[no-any-return]
+        return first / (1.0 + rate * done)
 
 
 class PolynomialDecay(Kept):
@@ -181,7 +181,7 @@ class PolynomialDecay(Kept):
             steps = steps * maximum(ceil(step / steps), 1.0)
         else:
             step = minimum(step, steps)
-        return (first - last) * (1.0 - step / steps) ** power + last  # type: ignore[no-any-return]
+        return (first - last) * (1.0 - step / steps) ** power + last
 
 
 class CosineDecay(Kept):
@@ -226,7 +226,7 @@ class CosineDecay(Kept):
     def __call__(self, step: TensorLike) -> Tensor:
         step, first, steps, alpha = self.parts(step, "initial_learning_rate", "decay_steps", "alpha")
         if self._graphad_config["warmup_target"] is None:
-            return first * _above(alpha, half_wave(minimum(step, steps) / steps))  # type: ignore[no-any-return]
+            return first * _above(alpha, half_wave(minimum(step, steps) / steps))
         warm, target = self.parts(step, "warmup_steps", "warmup_target")[1:]
         rising = first + (target - first) * step / maximum(warm, 1.0)
         falling = target * _above(alpha, half_wave(minimum(maximum(step - warm, 0.0), steps) / steps))
@@ -281,7 +281,7 @@ class CosineDecayRestarts(Kept):
         else:  # the waves before number n take (1 - longer ** n) / (1 - longer) of the first one's time
             count = floor(log(1.0 - done * (1.0 - longer)) / log(longer))
             part = (done - (1.0 - longer**count) / (1.0 - longer)) / longer**count
-        return first * _above(alpha, height**count * half_wave(part))  # type: ignore[no-any-return]
+        return first * _above(alpha, height**count * half_wave(part))
 
 
 def half_wave(part: Tensor) -> Tensor:
@@ -309,7 +309,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     """
 
     def __init__(
-        self, boundaries: Sequence[Any], values: Sequence[Any], name: str = "PiecewiseConstant"
+        self, boundaries: Sequence[TensorLike], values: Sequence[TensorLike], name: str = "PiecewiseConstant"
     ) -> None:
         boundaries = members("PiecewiseConstantDecay", "boundaries", boundaries, "give a list of steps")
         values = members("PiecewiseConstantDecay", "values", values, "give a list of rates")
@@ -370,6 +370,6 @@ _KINDS = (
 )
 
 
-def named(name: str) -> Any:
+def named(name: str) -> type[LearningRateSchedule] | None:
     """The class of a schedule by its name, None where there is none."""
     return next((kind for kind in _KINDS if kind.__name__ == name), None)

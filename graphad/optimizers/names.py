@@ -10,7 +10,7 @@ from graphad.core.registered import made_again, serialized
 from graphad.optimizers import adafactor, adam, adaptive, decay, sgd
 from graphad.optimizers.base import Optimizer
 
-_BY_NAME: dict[str, Any] = {
+_BY_NAME: dict[str, type[Optimizer]] = {
     spelling: kind
     for module in (adafactor, adam, adaptive, sgd)
     for name, kind in vars(module).items()
@@ -19,7 +19,7 @@ _BY_NAME: dict[str, Any] = {
 }
 
 
-def _named(name: str) -> Any:
+def _named(name: str) -> type[Optimizer] | type[decay.LearningRateSchedule] | None:
     """An optimizer's class, or that of a schedule, which its dict holds."""
     return _BY_NAME.get(name) or decay.named(name)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import local
-from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
@@ -189,11 +188,11 @@ class _LinearCosineDecay(decay.Kept):
             step, "initial_learning_rate", "decay_steps", "num_periods", "alpha", "beta"
         )
         done = minimum(step, steps) / steps
-        return first * ((alpha + 1.0 - done) * decay.half_wave(2.0 * periods * done) + beta)  # type: ignore[no-any-return]
+        return first * ((alpha + 1.0 - done) * decay.half_wave(2.0 * periods * done) + beta)
 
 
 def piecewise_constant(
-    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[TensorLike], values: Sequence[TensorLike], name: str | None = None
 ) -> Rate:
     """values[k] while x is at most boundaries[k], the last value behind; see `exponential_decay`.
 
@@ -206,7 +205,7 @@ def piecewise_constant(
     return _rate("piecewise_constant", decay.PiecewiseConstantDecay(boundaries, values), x)
 
 
-def _rate(own: str, schedule: Callable[[Any], Tensor], step: TensorLike | None) -> Rate:
+def _rate(own: str, schedule: Callable[[TensorLike], Tensor], step: TensorLike | None) -> Rate:
     if step is None:
         raise InvalidArgumentError(
             f"{own}: global_step is None; give a variable that counts the steps, such as get_or_create_global_step()."
