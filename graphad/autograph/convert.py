@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from graphad.autograph.directives import Feature
     from graphad.autograph.journal import Journal
+    from graphad.autograph.nodes import Function
 
 
 _FUTURES = 0x1FF0000  # the flags of `from __future__ import ...` in a code object
@@ -162,10 +163,10 @@ def _make(f: FunctionType, features: frozenset[str]) -> Template:
         _say(1, "AutoGraph could not transform %s and will run it as-is: %s", f, cause)
         return Template(None, str(cause))
     helpers: set[str] = set()
-    node = rewritten(found.node, found.owner, features, helpers)
-    tree = node
-    if isinstance(node, ast.Lambda):
-        node = ast.copy_location(ast.Return(node), node)
+    tree = rewritten(found.node, found.owner, features, helpers)
+    node: ast.Return | Function
+    if isinstance(tree, ast.expr):
+        node = ast.copy_location(ast.Return(tree), tree)
     else:
         node = type(tree)(**{field: getattr(tree, field) for field in tree._fields})
         node.name = _NAME  # under its own name it would find itself instead of what the user's function finds

@@ -275,7 +275,9 @@ class Jumps:
         first = node.body[0]
         resets = [*stops, *([loop.continues] if loop.has_continue else [])]
         body = [*[like(_assign(name, ast.Constant(False)), first) for name in resets], *body]
-        before = [like(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
+        before: list[ast.stmt] = (
+            [like(_assign(loop.breaks, ast.Constant(False)), node)] if loop.has_break else []
+        )
         if isinstance(node, ast.While):
             test = node.test
             if binds_in_expression(test) or names_of(test).changed:
@@ -401,7 +403,7 @@ def _guarded(statement: ast.stmt, stops: Sequence[str], place: ast.expr) -> ast.
     if not stops:
         return statement
     guard = ast.If(test=_go_on(stops), body=[statement], orelse=[])
-    return like(guard, place)  # type: ignore[no-any-return]
+    return like(guard, place)
 
 
 def _go_on(flags: Any) -> ast.expr:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphad.autograph.nodes import SCOPES, children, walk
+
+if TYPE_CHECKING:
+    from graphad.autograph.nodes import Place
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Kinds of nodes, besides names, attributes and items, that do something with names.
@@ -54,7 +57,7 @@ class Names:
         self.bound: set[str] = set()
         self.captured: set[str] = set()
         self.changed: set[str] = set()
-        self.places: dict[str, ast.expr] = {}
+        self.places: dict[str, Place] = {}
         self.declared_global: set[str] = set()
         self.declared_nonlocal: set[str] = set()
 
@@ -179,11 +182,11 @@ def _is_key(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant | ast.Name)
 
 
-def assigned_places(node: ast.Assign | ast.AugAssign) -> list[Any]:
+def assigned_places(node: ast.Assign | ast.AugAssign) -> list[Place]:
     """The attributes and items that a statement assigns, as far as their objects and keys may be computed twice, and are not
     computed from what it assigns itself."""
-    waiting: list[Any] = [node.target] if isinstance(node, ast.AugAssign) else list(node.targets)
-    out: list[Any] = []
+    waiting: list[ast.expr] = [node.target] if isinstance(node, ast.AugAssign) else list(node.targets)
+    out: list[Place] = []
     while waiting:
         target = waiting.pop(0)
         if isinstance(target, ast.Tuple | ast.List):

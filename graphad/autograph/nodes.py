@@ -7,7 +7,36 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+    # Statements with what `names.mark_liveness` and `jumps.py` note in them.
+    class If(ast.If):
+        live_out: set[str]
+        weak_out: frozenset[str]
+
+    class While(ast.While):
+        live_out: set[str]
+        live_head: set[str]
+        weak_out: frozenset[str]
+
+    class For(ast.For):
+        live_out: set[str]
+        live_head: set[str]
+        weak_out: frozenset[str]
+        extra_test: ast.expr | None  # asked before each step, so that flags end the loop
+
+    class AsyncFor(ast.AsyncFor):
+        live_out: set[str]
+        live_head: set[str]
+        weak_out: frozenset[str]
+        extra_test: ast.expr | None
+
+    Loop = For | AsyncFor | While
+    Place = ast.Attribute | ast.Subscript
+    Node = TypeVar("Node", bound=ast.AST)
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Fields without nodes that are worth a visit.
@@ -25,9 +54,9 @@ class _Fields(dict[type, tuple[str, ...]]):
 FIELDS = _Fields({ast.Constant: ()})
 
 
-def children(node: ast.AST) -> list[Any]:
+def children(node: ast.AST) -> list[ast.AST]:
     """The nodes directly inside of a node."""
-    found: list[Any] = []
+    found: list[ast.AST] = []
     for field in FIELDS[type(node)]:
         held = getattr(node, field, None)
         if type(held) is list:
@@ -37,9 +66,9 @@ def children(node: ast.AST) -> list[Any]:
     return found
 
 
-def walk(node: ast.AST) -> list[Any]:
+def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all nodes inside of it."""
-    found: list[Any] = [node]
+    found: list[ast.AST] = [node]
     for one in found:  # which grows meanwhile
         found += children(one)
     return found
@@ -56,11 +85,12 @@ def blocks(statement: Any) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
-def like(node: Any, place: Any) -> Any:
+def like(node: Node, place: ast.AST) -> Node:
     """Give a new node, and new nodes inside it, the position of another node; the first line if that has several."""
     ast.copy_location(node, place)
-    if place.end_lineno != place.lineno:
-        node.end_lineno, node.end_col_offset = node.lineno, node.col_offset + 1
+    made: Any = node  # only what has a position has these attributes
+    if made.end_lineno != made.lineno:
+        made.end_lineno, made.end_col_offset = made.lineno, made.col_offset + 1
     for child in children(node):
         _place(child, node)
     return node

@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphad.autograph.jumps import Jumps
 from graphad.autograph.names import (
@@ -33,6 +33,11 @@ from graphad.autograph.names import (
 from graphad.autograph.nodes import FIELDS, like, walk
 from graphad.autograph.shared import mark_shared, own_names
 from graphad.autograph.state import MARKS
+
+if TYPE_CHECKING:
+    from graphad.autograph.nodes import AsyncFor, For, Function, If, Loop, Node, While
+
+    Statements = ast.stmt | list[ast.stmt]
 
 # Builtins that look at the frame they are called from.
 _OF_FRAMES = frozenset(("super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__"))
@@ -50,7 +55,9 @@ _COMPARISONS = {
 }
 
 
-def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helpers: set[str]) -> Any:
+def rewritten(
+    node: Function | ast.Lambda, owner: str | None, features: frozenset[str], helpers: set[str]
+) -> ast.expr | Function:
     """The converted form of a FunctionDef or Lambda, without decorators, defaults and annotations.
 
     Args:
@@ -62,11 +69,11 @@ def rewritten(node: ast.AST, owner: str | None, features: frozenset[str], helper
     _strip(node)
     mark_shared(node)
     if isinstance(node, ast.Lambda):
-        return _Rewriter(node, owner, features, helpers).visit(node)
+        return _Rewriter(node, owner, features, helpers).expression(node)
     return _Rewriter(node, owner, features, helpers).function(node)
 
 
-def _strip(node: Any) -> None:
+def _strip(node: Function | ast.Lambda) -> None:
     """Remove what was evaluated when the function was defined; the new function takes over these values."""
     args = node.args
     args.defaults = [like(ast.Constant(None), d) for d in args.defaults]
@@ -84,7 +91,9 @@ def _strip(node: Any) -> None:
 class _Rewriter(ast.NodeTransformer):
     """Rewrites one function; inner functions have rewriters of their own."""
 
-    def __init__(self, node: Any, owner: str | None, features: frozenset[str], helpers: set[str]) -> None:
+    def __init__(
+        self, node: Function | ast.Lambda, owner: str | None, features: frozenset[str], helpers: set[str]
+    ) -> None:
         self._owner = owner
         self._features = features
         self._helpers = helpers
@@ -116,15 +125,17 @@ class _Rewriter(ast.NodeTransformer):
         self._taken.add(name)
         return name
 
-    def expression(self, node: ast.expr) -> Any:
-        return self.visit(node)
+    def expression(self, node: ast.expr) -> ast.expr:
+        """A rewritten expression."""
+        new: ast.expr = self.visit(node)
+        return new
 
-    def generic_visit(self, node: ast.AST) -> Any:
+    def generic_visit(self, node: Node) -> Node:
         """Rewrite what is inside of a node."""
         for field in FIELDS[type(node)]:
             held = getattr(node, field, None)
             if isinstance(held, list):
-                made: list[Any] = []
+                made: list[object] = []
                 for item in held:
                     new = self.visit(item) if isinstance(item, ast.AST) else item
                     made += new if isinstance(new, list) else [new]
@@ -133,7 +144,7 @@ class _Rewriter(ast.NodeTransformer):
                 setattr(node, field, self.visit(held))
         return node
 
-    def function(self, node: Any) -> Any:
+    def function(self, node: Function) -> Function:
         names, way = names_of(node.body), suspends(node.body)
         self._is_suspended = way is not None
         self._globals = names.declared_global
@@ -176,12 +187,12 @@ class _Rewriter(ast.NodeTransformer):
             out += new if isinstance(new, list) else [new]
         return out
 
-    def _suspends(self, nodes: list[Any]) -> str | None:
+    def _suspends(self, nodes: Sequence[ast.AST]) -> str | None:
         return suspends(nodes) if self._is_suspended else None
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def visit_If(self, node: ast.If) -> Any:
+    def visit_If(self, node: If) -> Statements:  # type: ignore[override] # marked before
         way = self._suspends([*node.body, *node.orelse])
         if way is not None:
             node.test = like(
@@ -191,7 +202,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         names = names_of([*node.body, *node.orelse])
         names.bound |= names.changed
-        live = names.bound & (node.live_out | self._nonlocals)  # type: ignore[attr-defined]
+        live = names.bound & (node.live_out | self._nonlocals)
         test = self.visit(node.test)
         then = self._helper("if_body", self._statements(node.body), names.bound, node)
         otherwise = self._helper("else_body", self._statements(node.orelse), names.bound, node)
@@ -205,7 +216,7 @@ class _Rewriter(ast.NodeTransformer):
         call = ast.Call(func=chosen, args=[], keywords=[])
         return [then, otherwise, like(ast.Expr(call), node)]
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: While) -> Statements:  # type: ignore[override] # marked before
         options, body = _options(node.body)
         way = self._suspends(body)
         if way is not None:
@@ -222,7 +233,7 @@ class _Rewriter(ast.NodeTransformer):
         loop = ast.While(test=asked, body=[_expression(ast.Call(_load(made.name), [], []), node)], orelse=[])
         return [test, made, like(loop, node)]
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: For) -> Statements:  # type: ignore[override] # marked before
         options, body = _options(node.body)
         way = self._suspends([*body, node.target])
         if way is not None:
@@ -233,7 +244,7 @@ class _Rewriter(ast.NodeTransformer):
         item = self._fresh("item")
         iterated = self.visit(node.iter)
         first = like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
-        extra = node.extra_test  # type: ignore[attr-defined]
+        extra = node.extra_test
         before: list[ast.stmt] = []
         test: ast.expr = ast.Constant(None)
         if extra is not None:
@@ -246,12 +257,12 @@ class _Rewriter(ast.NodeTransformer):
         loop = ast.For(target=ast.Name(item, ast.Store()), iter=asked, body=[call], orelse=[])
         return [*before, made, like(loop, node)]
 
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
+    def visit_AsyncFor(self, node: AsyncFor) -> ast.stmt:  # type: ignore[override] # marked before
         _, body = _options(node.body)
         node.iter = self.visit(node.iter)
         return self._python_loop(node, body, "await")
 
-    def _python_loop(self, node: Any, body: list[ast.stmt], way: str) -> Any:
+    def _python_loop(self, node: For | AsyncFor, body: list[ast.stmt], way: str) -> ast.stmt:
         """A loop that stays a Python loop: its flags are checked at the end of each step."""
         node.target = self.visit(node.target)
         node.body = self._statements(body)
@@ -291,9 +302,9 @@ class _Rewriter(ast.NodeTransformer):
         )
         if hasattr(ast.FunctionDef, "type_params") or "type_params" in ast.FunctionDef._fields:
             made.type_params = []  # type: ignore[attr-defined]
-        return like(made, place)  # type: ignore[no-any-return]
+        return like(made, place)
 
-    def _state(self, node: Any, names: Names, live: set[str]) -> list[ast.expr]:
+    def _state(self, node: If, names: Names, live: set[str]) -> list[ast.expr]:
         """The arguments that name what a branch changes: names needed later, other names, attributes and items."""
         local = names.bound - self._globals
         shown = [self._marked(name) for name in sorted(live & local)]
@@ -308,7 +319,7 @@ class _Rewriter(ast.NodeTransformer):
             out.append(ast.Tuple(elts=refs, ctx=ast.Load()))
         return out
 
-    def _loop_state(self, node: Any, names: Names, options: ast.Call | None) -> list[ast.expr]:
+    def _loop_state(self, node: Loop, names: Names, options: ast.Call | None) -> list[ast.expr]:
         local = names.bound - self._globals
         carried = local & (node.live_head | self._nonlocals)
         needed = node.live_out | self._nonlocals
@@ -346,7 +357,7 @@ class _Rewriter(ast.NodeTransformer):
         owner = (self._owner or "").lstrip("_")
         return f"_{owner}{name}" if private and owner else name
 
-    def _references(self, names: Any) -> list[ast.expr]:
+    def _references(self, names: Names) -> list[ast.expr]:
         """References to globals, attributes and items that are assigned."""
         refs: list[ast.expr] = []
         for name in sorted(names.bound & self._globals):
@@ -365,7 +376,7 @@ class _Rewriter(ast.NodeTransformer):
                 refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
         return refs
 
-    def _assignment(self, node: Any) -> Any:
+    def _assignment(self, node: ast.Assign | ast.AugAssign) -> ast.stmt:
         """A statement that assigns: between the value and the assignment the attributes and items are noted, see `journal.py`.
 
         A statement of its own would be a second one for debuggers in the user's line.
@@ -384,18 +395,18 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_Assign = visit_AugAssign = _assignment
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
             return like(ast.Pass(), node)
         return self._assignment(like(ast.Assign(targets=[node.target], value=node.value), node))
 
-    def visit_Assert(self, node: ast.Assert) -> Any:
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):
             return self.generic_visit(node)
         message = ast.Constant(None) if node.msg is None else self.visit(node.msg)
         return _expression(_ag("assert_", _thunk(self.visit(node.test)), _thunk(message)), node)
 
-    def visit_FunctionDef(self, node: Any) -> Any:
+    def visit_FunctionDef(self, node: Function) -> ast.stmt:
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         if node.decorator_list:
             return node  # converted when it is called, if its decorators call it
@@ -404,7 +415,7 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -413,7 +424,7 @@ class _Rewriter(ast.NodeTransformer):
         self._lambdas -= 1
         return node
 
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         value = self.visit(node.value)
         if not self._late:
             node.value = value
@@ -423,14 +434,14 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         if getattr(node, "is_ours", False):
             return self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name == "super" and not node.args and not node.keywords and self._parameters:
             node.args = [like(_load(n), node) for n in ("__class__", self._parameters[0])]
             return node
-        new: Any = self.generic_visit(node)
+        new = self.generic_visit(node)
         if name not in _OF_FRAMES:
             of = _ag("of", new.func)
             if any(isinstance(x, ast.Call) for given in (*new.args, *new.keywords) for x in ast.walk(given)):
@@ -438,12 +449,12 @@ class _Rewriter(ast.NodeTransformer):
             new.func = like(of, new.func)
         return new
 
-    def visit_comprehension(self, node: ast.comprehension) -> Any:
-        new: Any = self.generic_visit(node)
+    def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
+        new = self.generic_visit(node)
         new.ifs = [like(_ag("kept", test), test) for test in new.ifs]
         return new
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         shared = self._shared(node)
         if shared is None:
             return self.generic_visit(node)
@@ -453,14 +464,14 @@ class _Rewriter(ast.NodeTransformer):
         call.keywords += [ast.keyword("shared", value) for value in shared]
         return like(call, node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
             return like(_ag("not_", operand), node)
         node.operand = operand
         return node
 
-    def visit_Compare(self, node: ast.Compare) -> Any:
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
         late = node.comparators[1:]
         shared = self._shared(node)
         if not late or shared is None:
@@ -475,7 +486,7 @@ class _Rewriter(ast.NodeTransformer):
         call.keywords += [ast.keyword("shared", value) for value in shared]
         return like(call, node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         shared = self._shared(node)
         if shared is None:
             return self.generic_visit(node)
@@ -505,15 +516,15 @@ class _Rewriter(ast.NodeTransformer):
 class _Lists(ast.NodeTransformer):
     """`l.append(x)` as `l = ag__.append(l, x)`, and `x = l.pop()` as `l, x = ag__.pop(l)`."""
 
-    def _skip(self, node: object) -> Any:
+    def _skip(self, node: Node) -> Node:
         return node
 
     visit_ClassDef = visit_AsyncFunctionDef = visit_Lambda = _skip
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node if node.decorator_list else self.generic_visit(node)
 
-    def visit_Expr(self, node: ast.Expr) -> Any:
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         name, args = self._method(node.value, "append")
         if name is None or len(args) != 1:
             return node
@@ -521,7 +532,7 @@ class _Lists(ast.NodeTransformer):
             ast.Assign(targets=[ast.Name(name, ast.Store())], value=_ag("append", _load(name), *args)), node
         )
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         name, args = self._method(node.value, "pop")
         if name is None or args or len(node.targets) != 1:
             return node
@@ -535,7 +546,7 @@ class _Lists(ast.NodeTransformer):
         return None, []
 
 
-def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:
+def _options(body: list[ast.stmt]) -> tuple[ast.Call | None, list[ast.stmt]]:
     """The call of `set_loop_options` at the top of a loop, and the rest of the body."""
     for k, statement in enumerate(body):
         call = statement.value if isinstance(statement, ast.Expr) else None
@@ -543,7 +554,7 @@ def _options(body: list[ast.stmt]) -> tuple[Any, list[ast.stmt]]:
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             if name == "set_loop_options":
                 options = like(ast.Call(_ag("options").func, call.args, call.keywords), call)
-                options.is_ours = True
+                options.is_ours = True  # type: ignore[attr-defined]
                 return options, [*body[:k], *body[k + 1 :]]
     return None, body
 
@@ -577,14 +588,15 @@ def _load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 
 
-def _loaded(node: ast.AST) -> Any:
+def _loaded(node: ast.expr) -> ast.expr:
     """An assigned expression as one that is read, without a position."""
     node = copy.deepcopy(node)
     if hasattr(node, "ctx"):
         node.ctx = ast.Load()
     for part in walk(node):
         if hasattr(part, "lineno"):
-            del part.lineno, part.col_offset, part.end_lineno, part.end_col_offset
+            for mark in part._attributes:
+                delattr(part, mark)
     return node
 
 
@@ -593,5 +605,5 @@ def _thunk(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(args=args, body=value)
 
 
-def _expression(value: ast.expr, place: ast.AST) -> Any:
+def _expression(value: ast.expr, place: ast.AST) -> ast.Expr:
     return like(ast.Expr(value), place)

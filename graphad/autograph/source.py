@@ -11,7 +11,10 @@ import copy
 import linecache
 from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphad.autograph.nodes import Function
 
 
 class NoSourceError(Exception):
@@ -28,7 +31,7 @@ class Found:
 
     __slots__ = ("node", "owner")
 
-    def __init__(self, node: ast.AST, owner: str | None) -> None:
+    def __init__(self, node: Function | ast.Lambda, owner: str | None) -> None:
         self.node = node
         self.owner = owner
 
@@ -136,7 +139,7 @@ def _functions_at(node: Any, owner: str | None, line: int) -> Iterator[Found]:
         yield from _functions_at(child, child.name if isinstance(child, ast.ClassDef) else owner, line)
 
 
-def _fits(node: Any, code: CodeType) -> bool:
+def _fits(node: Function | ast.Lambda, code: CodeType) -> bool:
     name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
     if name != code.co_name:
         return False
