@@ -17,12 +17,14 @@ from graphad.core.escapes import Deciding
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
+from graphad.ops.array.join import stack
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.parts import Nest, Part, common, completed, lacks, same_structure, spec_of
 from graphad.ops.control.predicates import as_predicate, at_hand
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import logical_and
+from graphad.ops.math.reduce import reduce_any
 from graphad.ops.math.select import where
 from graphad.ops.state.effects import require
 
@@ -173,10 +175,33 @@ def case(
     if exclusive:
         _check_exclusive(predicates)
     rest = list(zip(predicates, [pair[1] for pair in pairs], strict=True))
-    result = _last(*rest.pop()) if default is None else default
-    for predicate, function in reversed(rest):
+    otherwise = _last(*rest.pop()) if default is None else default
+    undecided: list[tuple[Tensor, Callable[[], R]]] = []
+    for predicate, function in rest:
+        known = known_value(predicate)
+        if known:
+            otherwise = function
+            break
+        if known is None:
+            undecided.append((predicate, function))
+    return _first_that_holds(undecided, otherwise)()
+
+
+def _first_that_holds(
+    pairs: Sequence[tuple[Tensor, Callable[[], R]]], otherwise: Callable[[], R]
+) -> Callable[[], R]:
+    """The function of the first predicate that holds, else `otherwise`: by halves where there are many, as in `_halves`."""
+    if len(pairs) > _CHAIN:
+        half = len(pairs) // 2
+        left = pairs[:half]
+        is_left = reduce_any(stack([predicate for predicate, _ in left]))
+        return _either(
+            is_left, _first_that_holds(left[:-1], left[-1][1]), _first_that_holds(pairs[half:], otherwise)
+        )
+    result = otherwise
+    for predicate, function in reversed(pairs):
         result = _either(predicate, function, result)
-    return result()
+    return result
 
 
 def _either(
@@ -278,10 +303,7 @@ def _first_of(
     index: Tensor, pairs: Sequence[tuple[int, Callable[[], R]]], otherwise: Callable[[], R]
 ) -> Callable[[], R]:
     """The function of the index, or `otherwise`: one branch within the other."""
-    result = otherwise
-    for key, function in reversed(pairs):
-        result = _either(index == key, function, result)
-    return result
+    return _first_that_holds([(index == key, function) for key, function in pairs], otherwise)
 
 
 def _halves(place: Tensor, pairs: Sequence[tuple[int, Callable[[], R]]]) -> Callable[[], R]:

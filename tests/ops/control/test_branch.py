@@ -212,6 +212,45 @@ def test_switch_case_takes_more_functions_than_branches_within_each_other_could(
         assert (y.numpy(), slope.numpy()) == (9.0 * min(index, 299), 6.0 * min(index, 299))
 
 
+@pytest.mark.parametrize("has_default", [False, True])
+@pytest.mark.parametrize("count", [8, 10, 150])
+def test_case_of_many_pairs_takes_the_first_that_holds(count, has_default):
+    def f(x, bounds):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            pairs = [(x < bounds[k], lambda k=k: x**2 * float(k)) for k in range(count)]
+            y = tf.case(pairs, (lambda: -x) if has_default else None)
+        return y, tape.gradient(y, x)
+
+    bounds = tf.constant(np.arange(count, dtype=np.float32))
+    g = tf.function(f)
+    for x in (-1.0, 0.5, 3.5, count // 2 - 0.5, count // 2 + 0.5, count - 1.5, count + 1.0):
+        k = max(int(np.floor(x)) + 1, 0)
+        given = tf.constant(np.float32(x))
+        if k >= count and not has_default:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="none of the predicates holds"):
+                g(given, bounds)
+            continue
+        y, slope = g(given, bounds)
+        wanted = (-x, -1.0) if k >= count else (x * x * k, 2 * x * k)
+        np.testing.assert_allclose((y.numpy(), slope.numpy()), wanted, rtol=1e-6)
+
+
+def test_case_does_not_trace_what_comes_after_a_predicate_known_to_hold():
+    traced = []
+
+    def branch(k):
+        return lambda: traced.append(k) or tf.constant(k)
+
+    @tf.function
+    def f(x):
+        known = {3: False, 15: True}
+        return tf.case([(known.get(k, x > k), branch(k)) for k in range(20)], branch(20))
+
+    assert int(f(tf.constant(-1))) == 15
+    assert sorted(traced) == [k for k in range(16) if k != 3]
+
+
 def test_switch_case_with_a_dict_and_a_default():
     def f(i):
         return tf.switch_case(i, {1: lambda: 1.0, 0: lambda: 2.0}, default=lambda: -1.0)
