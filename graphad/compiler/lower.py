@@ -36,6 +36,7 @@ from graphad.compiler.units import (
     windows_of,
 )
 from graphad.core.dims import UndecidedSize, product, run_time_symbols
+from graphad.core.errors import UnavailableError
 from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
@@ -103,7 +104,7 @@ class Lowered:
                 self._own(value)
         for node in graph.nodes:
             self._node(node)
-        self.outputs = [self._plain(value) for value in graph.outputs]
+        self.outputs = [self._result(value) for value in graph.outputs]
         self._wait_for_sizes()
 
     def _wait_for_sizes(self) -> None:
@@ -111,6 +112,8 @@ class Lowered:
         if not self.measured:
             return
         finders = {name: unit for unit in self.units for each in unit.measures for name in each[0].symbols}
+        comparing = [unit for unit in self.units if unit.nodes and unit.nodes[0].op.relates]
+        used: dict[int, frozenset[str]] = {}
         for unit in self.units:
             sites = [*unit.reads, *[self.site(value) for value in unit.writes]]
             dims = [size for site in sites for size in (*site.shape, *site.strides, site.offset)]
@@ -118,8 +121,40 @@ class Lowered:
             for node in unit.nodes:
                 names |= run_time_sizes(node)
             links = [finders[name].index for name in sorted(names) if finders.get(name, unit) is not unit]
-            if links:
-                self.chain.links[unit.index] = [*self.chain.links.get(unit.index, ()), *links]
+            used[unit.index] = names
+            self._link(unit, links)
+        before = self._before(comparing)
+        for unit in self.units:
+            if (
+                unit.index not in before
+            ):  # memory that a row accesses may be as large as sizes are said to be only
+                names = used[unit.index]
+                self._link(unit, [each.index for each in comparing if names & each.nodes[0].op.relates])
+
+    def _link(self, unit: Unit, links: Sequence[int]) -> None:
+        if links:
+            self.chain.links[unit.index] = [*self.chain.links.get(unit.index, ()), *links]
+
+    def _before(self, units: Sequence[Unit]) -> set[int]:
+        """These units, which compare sizes, and those that must run before them, by index."""
+        found: set[int] = set()
+        ahead = [unit.index for unit in units]
+        while ahead:
+            index = ahead.pop()
+            if index in found:
+                continue
+            found.add(index)
+            roots = [self.site(value).root for value in self.waits[index]]
+            ahead += [self.maker[root] for root in roots if root in self.maker]
+            ahead += self.chain.links.get(index, ())
+        compared = [unit.nodes[0].op.relates for unit in units]
+        for value in [value for index in found for value in self.units[index].writes]:
+            names = run_time_symbols(self.specs[value].dims or ())
+            if len(names) > 1 and any(len(names & each) > 1 for each in compared):
+                raise UnavailableError(
+                    f"lower: a value of shape {format_dims(self.specs[value].dims)} comes before what compares its sizes"
+                )
+        return found
 
     def _unit(self, kind: str, values: Sequence[int]) -> Unit:
         unit = Unit(kind, len(self.units))
@@ -342,6 +377,9 @@ class Lowered:
             site.is_plain and same_size(product(site.shape), product(self.specs[site.root].dims or ()))
         ):
             return value
+        return self._copied(value, site)
+
+    def _copied(self, value: int, site: Site) -> int:
         copy = len(self.specs)
         self.specs.append(TensorSpec.of(site.shape, self.specs[value].dtype))
         unit = self._unit(COPY, (value,))
@@ -349,6 +387,15 @@ class Lowered:
         self.maker[copy] = unit.index
         self._own(copy)
         return copy
+
+    def _result(self, value: int) -> int:
+        """An output, copied where it is a view that is not in C order, or one of a size that the run finds of an array that has
+        none."""
+        site = self.sites.get(value)
+        if site is None or not run_time_symbols(self.specs[value].dims or ()):
+            return self._plain(value)
+        is_own = bool(run_time_symbols(self.specs[site.root].dims or ()))
+        return self._plain(value) if is_own else self._copied(value, site)
 
     # loop ops
 

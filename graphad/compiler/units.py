@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
-from graphad.core.dims import Dim, Size
+from graphad.core.dims import Dim, Relation, Size
 from graphad.core.errors import InternalError
 from graphad.core.op import WRITES
 from graphad.core.references import Reference
@@ -112,6 +112,8 @@ class Partition(Struct):
     elements: dict[int, Size] = {}  # the number of elements of roots, cached
     # the largest ones of sizes that the run finds, by symbol, in the order of the finds
     rooms: Mapping[str, Size] = {}
+    # products of these that the run compares
+    relations: list[Relation] = []
 
     @property
     def loops(self) -> list[Loop | Nest]:

@@ -6,7 +6,8 @@ different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A 
 
 Symbols of a native plan may also stand for sizes that only the run finds (`run_time`), which may be any number from 0 on. Such a
 size is known to be equal to itself only. A plan never depends on whether it equals another size, even 0 or 1; where an op
-requires two such sizes to be equal, there is no native plan.
+requires two such sizes to be equal, there is no native plan. Where a run checks that a product of them is a certain size, this
+is a relation (`related`): that product is then never part of a polynomial.
 """
 
 from __future__ import annotations
@@ -33,6 +34,20 @@ def apart_from(literals: frozenset[int]) -> Iterator[None]:
         yield
     finally:
         _literals.reset(token)
+
+
+Relation = tuple[Monomial, Any]  # a product of sizes that the run finds, and the size that it is
+_relations: ContextVar[list[Relation] | None] = ContextVar("graphad_relations", default=None)
+
+
+@contextmanager
+def related(relations: list[Relation]) -> Iterator[None]:
+    """Inside the block products of sizes are replaced by what they are; the list may get more of them meanwhile."""
+    token = _relations.set(relations)
+    try:
+        yield
+    finally:
+        _relations.reset(token)
 
 
 class UndecidedSize(Exception):
@@ -175,7 +190,7 @@ class Dim:
             for b, y in terms.items():
                 key = tuple(sorted(a + b))
                 out[key] = out.get(key, 0) + x * y
-        return _simplest(out)
+        return _reduced(_simplest(out))
 
     __rmul__ = __mul__
 
@@ -210,7 +225,9 @@ class Dim:
         if terms == self.terms:
             return True
         if run_time_symbols((self, other)):
-            return False  # not certainly equal
+            return (
+                type(_reduced(self - other)) is int and _reduced(self - other) == 0
+            )  # else not certainly equal
         if _is_symbol(self.terms) and _is_symbol(terms):
             return False  # one class, two symbols: two sizes
         if (_is_symbol(self.terms) and _number(terms) in _literals.get()) or (
@@ -264,8 +281,44 @@ else:
     Size = int | Dim
 
 
+def _reduced(size: Any) -> Any:
+    """A polynomial without the products that relations replace."""
+    relations = _relations.get()
+    if not relations or not isinstance(size, Dim):
+        return size
+    for lead, value in relations:
+        if any(_remove(monomial, lead) is not None for monomial in size.terms):
+            out: Any = 0
+            for monomial, factor in size.terms.items():
+                rest = _remove(monomial, lead)
+                term = Dim({monomial: 1}) if rest is None else product([value, *map(Dim.symbol, rest)])
+                out = out + _plus(term, factor)
+            return _reduced(out)
+    return size
+
+
+def _plus(term: Any, factor: int) -> Any:
+    """A multiple of a size, without replacing anything."""
+    return term * factor if type(term) is int else Dim({key: n * factor for key, n in term.terms.items()})
+
+
 def divide_exactly(a: Size, b: Size) -> Dim | int | None:
     """a / b if that is a polynomial with integer coefficients, else None."""
+    found = _divided(a, b)
+    divisor = _terms(b) or {}
+    if found is not None or len(divisor) != 1 or not _relations.get():
+        return found
+    ((monomial, factor),) = divisor.items()
+    for lead, value in _relations.get() or ():
+        rest = _remove(lead, monomial)
+        times = None if rest is None else _divided(a, _plus(value, factor))
+        if rest is not None and times is not None:
+            return times * product(map(Dim.symbol, rest))  # type: ignore[no-any-return]
+    return None
+
+
+def _divided(a: Size, b: Size) -> Dim | int | None:
+    """The same without relations."""
     numerator, divisor = _terms(a), _terms(b)
     if numerator is None or divisor is None or not divisor:
         return None

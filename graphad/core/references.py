@@ -25,6 +25,7 @@ from graphad.core.spec import TensorSpec
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.core.run_sizes import Sized
     from graphad.core.tensor import Tensor
     from graphad.devices.array import DeviceArray
     from graphad.gradient.backward import Context
@@ -249,10 +250,12 @@ class Referring:
             out[place] = kind.filled(out[place], values, self.name)
         return out
 
-    def with_counts(self, sized: Callable[[Tensor], Any], *inputs: Tensor) -> Any:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> Any:
         if not self.op_class.refers_to_sizes:
             return None
         own, given = self.split(inputs)
+        if not given:  # a size of it is what the others leave
+            return self.op_class.with_counts(self, sized, *own)
         values = [sized(x) for x in given]
         if any(value is None for value in values):
             return None

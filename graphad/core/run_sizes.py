@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from graphad.core.op import Op
     from graphad.core.spec import TensorSpec
     from graphad.core.tensor import Tensor
+
+
+class Sized(Protocol):
+    """What a rule asks for the sizes that the run finds."""
+
+    def __call__(self, x: Tensor) -> Any:
+        """The sizes that integers are: numbers, symbols; None where the run cannot compare them."""
+
+    def share(self, total: Any, by: Any) -> Any:
+        """The size total / by, of which the run checks that there is no rest; None if it cannot."""
+
+    def require_equal(self, a: Any, b: Any) -> bool:
+        """Let the run check that two sizes are equal, and take them for equal; False if it cannot."""
 
 
 class FindsSizes:
@@ -18,9 +31,11 @@ class FindsSizes:
       is_kept: Its node is kept although nothing reads it, since it finds or checks a size. Set for single ops, not for classes.
       is_prefix: Its result for a smaller size is the beginning of its result for a larger size.
       refers_to_sizes: The inputs that its attributes refer to are sizes, and every number from 0 on is valid.
+      relates: The symbols of sizes that it compares: what has them comes behind it. Set for single ops.
     """
 
     is_kept: ClassVar[bool] = False
+    relates: ClassVar[frozenset[str]] = frozenset()
     is_prefix: ClassVar[bool] = False
     refers_to_sizes: ClassVar[bool] = True
 
@@ -42,9 +57,7 @@ class FindsSizes:
         None if there is none, or if this op has symbols itself."""
         return None
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """An equivalent op and its inputs, with the sizes that `sized` returns for integer inputs: a number, a symbol or None.
         Called for inputs of definite shapes if the shape of a result depends on values, and for ops with attributes that are such
         symbols already. None if there is no such op.

@@ -200,8 +200,10 @@ class Cpu(Backend):
         words = movement.fill_words(value, shape, target)
         return Step(movement.fill_kernel(value.dtype.itemsize), words, (movement.TARGET,))
 
-    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
-        return multiplying.parts(dtype, a, b, c, pool.thread_count() if is_shared else 1)
+    def products(
+        self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool, has_sizes: bool = False
+    ) -> list[Part]:
+        return multiplying.parts(dtype, a, b, c, pool.thread_count() if is_shared else 1, has_sizes)
 
     def has_routine(self, form: Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
         dtype = dtypes[0]

@@ -14,6 +14,7 @@ the op that would check it may be dropped: `is_checked` tells.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,8 +23,18 @@ import numpy as np
 from graphad.compiler.passes import dead
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, UndecidedSize, at_most, is_run_time, run_time_symbols
-from graphad.core.dtypes import int32, int64
+from graphad.core.dims import (
+    Dim,
+    Relation,
+    UndecidedSize,
+    at_most,
+    divide_exactly,
+    is_one,
+    is_run_time,
+    related,
+    run_time_symbols,
+)
+from graphad.core.dtypes import float64, int32, int64
 from graphad.core.errors import GraphadError
 from graphad.core.op import IO, Op, output_specs
 from graphad.core.run_sizes import FindsSizes
@@ -35,8 +46,8 @@ from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
-from graphad.ops.math.cast import Cast
-from graphad.ops.math.select import Maximum, Minimum
+from graphad.ops.math.cast import Cast, cast
+from graphad.ops.math.select import Maximum, Minimum, maximum
 from graphad.trace.numbered import symbols_of
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
@@ -44,6 +55,7 @@ from graphad.trace.tracer import SymbolicTensor
 
 _DEEP = 8  # ops that are looked through
 _FEW = 9  # sizes in a vector, and one more
+_PAIRS = 12  # sizes that may have to be equal for an op
 _MOST_INTEGER = 2**31
 ROOM = 1024  # the largest size that has no bound, at first
 
@@ -53,13 +65,14 @@ Checks = Mapping[Op, Any]  # op -> what it checks, equal for ops with the same c
 
 class Assumed(NamedTuple):
     """A graph with assumed sizes, what its ops check, and for each symbol of a size that the run finds the largest one;
-    `is_open`: for some it is only what there is room for.
+    `is_open`: for some it is only what there is room for; `relations`: products of such sizes that the run compares.
     """
 
     graph: Graph
     checks: Checks
     rooms: Mapping[str, Any]
     is_open: bool = False
+    relations: list[Relation] = []
 
 
 def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
@@ -68,11 +81,13 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     """
     made: dict[Op, Any] = {}
     rooms: dict[str, Any] = {}
+    relations: list[Relation] = []
     try:
         making = functools.partial(
-            _Assuming, made, rooms if measures else None, bool(graph.effects & IO), room
+            _Assuming, made, rooms if measures else None, bool(graph.effects & IO), room, relations
         )
-        found = specialise(graph, graph.inputs, making=making)
+        with related(relations):
+            found = specialise(graph, graph.inputs, making=making)
     except (GraphadError, UndecidedSize) as error:
         if is_mistake(error):
             raise
@@ -80,7 +95,7 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
     is_open = any(type(check) is tuple and check[0] == "count" for check in made.values())
-    return Assumed(found, made, rooms, is_open) if made else None
+    return Assumed(found, made, rooms, is_open, relations) if made else None
 
 
 def is_checked(graph: Graph, checks: Checks) -> bool:
@@ -115,12 +130,20 @@ class _Assuming(Specialiser):
     copies_plain = False
 
     def __init__(
-        self, made: dict[Op, Any], rooms: dict[str, Any] | None, prints: bool, room: int, *given: Any
+        self,
+        made: dict[Op, Any],
+        rooms: dict[str, Any] | None,
+        prints: bool,
+        room: int,
+        relations: list[Relation],
+        *given: Any,
     ) -> None:
         super().__init__(*given)
         self._made = made
         self._rooms = rooms
         self._room = room
+        self._relations = relations
+        self._found: set[str] = set()  # the symbols of sizes that this trace finds
         self._symbols: dict[Any, Any] = {}
         self._counts: dict[Any, Any] = {}  # the symbols of integers that are sizes
         self._prints = prints
@@ -155,7 +178,40 @@ class _Assuming(Specialiser):
                 likely = likely.with_measured_sizes([x.spec for x in inputs], self._naming(inputs))
             if likely is not op:
                 op = self._apart(likely, inputs)
-        return super().process(op, inputs)
+        return self._fitting(op, inputs)
+
+    def _fitting(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs; where an op takes its operands only if sizes that the run finds are equal, the run compares them."""
+        try:
+            return super().process(op, inputs)
+        except GraphadError as error:
+            if is_mistake(error) or self._rooms is None or op.structured or not self._relates(op, inputs):
+                raise
+        return self._fitting(op, inputs)
+
+    def _relates(self, op: Op, inputs: Sequence[Any]) -> bool:
+        """Whether the operands fit once two of their sizes are equal, which the run checks from now on."""
+        specs = [x.spec for x in inputs]
+        if not all(is_definite(spec.dims) for spec in specs):
+            return False
+        sizes = [size for spec in specs for size in spec.dims]
+        found = [*dict.fromkeys([size for size in sizes if run_time_symbols([size])])][:_FEW]
+        asked = [getattr(op, name) for name in op.attributes]
+        sizes += [
+            size for each in asked if type(each) is tuple for size in each if type(size) is int and size >= 0
+        ]
+        for a, b in [(a, b) for a in found for b in dict.fromkeys(sizes) if a != b and not is_one(b)][
+            :_PAIRS
+        ]:
+            alike = [
+                spec.with_dims(tuple([b if size == a else size for size in spec.dims])) for spec in specs
+            ]
+            try:
+                output_specs(op, alike)
+            except (GraphadError, UndecidedSize):
+                continue
+            return self.require_equal(a, b)
+        return False
 
     def _knows_some(self, op: Any, inputs: Sequence[Any]) -> bool:
         """Whether there are numbers or sizes to put into an op that refers to inputs."""
@@ -188,15 +244,16 @@ class _Assuming(Specialiser):
         """The outputs by ops whose sizes are symbols, of an op whose sizes are integers that the run knows; None for others."""
         if type(op).with_counts is FindsSizes.with_counts:
             return self._beginning(op) if op.is_prefix else None
-        given = inputs[len(inputs) - op.given :] if op.refers else inputs
+        given = inputs[len(inputs) - op.given :] if op.given else inputs
         if not all(is_definite(x.dims) for x in inputs):
             return None
-        if op.refers or not any(map(is_run_time, symbols_of(op))):
-            if all(self._is_size(self.known_values(x)) for x in given):
+        if op.given or not any(map(is_run_time, symbols_of(op))):
+            known = [self.known_values(x) for x in given]
+            if all(map(self._is_size, known)) and not any(run_time_symbols(np.ravel(x)) for x in known):
                 return None
             if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
                 return None
-        found = op.with_counts(self._sized, *inputs)
+        found = op.with_counts(_Comparing(self), *inputs)
         if found is None:
             return None
         outputs = bind(found[0], *found[1])
@@ -208,7 +265,7 @@ class _Assuming(Specialiser):
             not isinstance(x, Dim) or not run_time_symbols([x]) or at_most(0, x) for x in np.ravel(known)
         )
 
-    def _sized(self, x: Any) -> Any:
+    def sized(self, x: Any) -> Any:
         """Integers as sizes, those that only the run knows as symbols; None where the run cannot compare them.
 
         It has no answer where one is negative, or larger than there is room for: then the op says what it is.
@@ -219,7 +276,7 @@ class _Assuming(Specialiser):
         if x.dtype not in (int32, int64):
             return None
         if x.ndim:
-            sizes = [self._sized(part) for part in self._parts(x)]
+            sizes = [self.sized(part) for part in self._parts(x)]
             return None if not sizes or any(size is None for size in sizes) else np.array(sizes, object)
         key = self._count_of(x)
         number = self._sum_of_sizes(key)
@@ -227,9 +284,60 @@ class _Assuming(Specialiser):
             number = self._counts.get(key)
             if number is None:
                 number = self._counts[key] = self._symbol(self._room, 1, None, key)
+        self._note_count(x, number)
+        return number
+
+    def _note_count(self, x: Any, number: Any) -> None:
+        """Let the run find that an integer is a size, or compare them."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
-        return number
+
+    def share(self, total: Any, by: Any) -> Any:
+        """See `Sized.share`; `by` is a product of sizes and of a number."""
+        if not isinstance(by, Dim) or len(by.terms) != 1 or self._rooms is None:
+            return None
+        ((monomial, factor),) = by.terms.items()
+        total, names = divide_exactly(total, factor), [*monomial]
+        for name in monomial:  # where that is 0, the others divide what is left, as they do without elements
+            less = None if total is None else divide_exactly(total, Dim.symbol(name))
+            if less is not None:
+                total = less
+                names.remove(name)
+        if total is None or not names:
+            return None
+        by = functools.reduce(lambda a, b: a * b, map(Dim.symbol, names))
+        key = "share", total, by
+        if key not in self._symbols:
+            whole, part = (lift(self.size(size, int64)) for size in (total, by))
+            # An exact quotient is one of floats too; what is not exact is found out below.
+            found = cast(cast(whole, float64) / cast(maximum(part, 1), float64), int64)
+            number = self._symbols[key] = self._symbol(self._most(total), 1, None, key)
+            self._note_count(found, number)
+            self._relate(tuple(sorted((*names, *number.symbols))), total, (found * part, whole, part))
+        return self._symbols[key]
+
+    def require_equal(self, a: Any, b: Any) -> bool:
+        """See `Sized.require_equal`: one product of sizes in their difference is replaced."""
+        difference = a - b
+        if not isinstance(difference, Dim) or self._rooms is None:
+            return False
+        difference = difference // math.gcd(*difference.terms.values())
+        for lead, factor in sorted(difference.terms.items(), key=lambda item: (-len(item[0]), item[0])):
+            rest = [each for each in difference.terms if each != lead]
+            is_part = any(all(name in each for name in lead) for each in rest)
+            if abs(factor) == 1 and not is_part and self._found & {*filter(is_run_time, lead)}:
+                ends = [lift(self.size(size, int64)) for size in (b, a)]
+                product = Dim({lead: 1})
+                self._relate(lead, product - factor * difference, (*ends, lift(np.int64(1))))
+                return True
+        return False
+
+    def _relate(self, lead: tuple[str, ...], value: Any, limits: Sequence[Any]) -> None:
+        """Note that a product of sizes is another size; the run compares it by a range that has no members then."""
+        op = self._checking(Range(0), ("relation", lead, value))
+        op.__dict__["relates"] = frozenset(filter(is_run_time, (*lead, *run_time_symbols([value]))))
+        self.node(op, limits)
+        self._relations.append((lead, value))
 
     def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,
@@ -242,7 +350,7 @@ class _Assuming(Specialiser):
             size = self._counts.get((frozenset([(value, 1)]), 0))
             spec = self.builder.specs[value]
             if size is None and factor > 1 and len(terms) == 1 and found == 0 and spec.dims == ():
-                size = self._sized(SymbolicTensor(self, value, spec, None, self.line))
+                size = self.sized(SymbolicTensor(self, value, spec, None, self.line))
             if size is None or factor < 0:
                 return None
             found, most = found + factor * size, most + factor * self._most(size)
@@ -318,6 +426,7 @@ class _Assuming(Specialiser):
             found = self._symbols[key] = Dim.run_time(len(self._rooms))
             (name,) = found.symbols
             self._rooms[name] = most
+            self._found.add(name)
         return found
 
     def _apart(self, op: Any, inputs: Sequence[Any]) -> Op:
@@ -414,8 +523,19 @@ class _Assuming(Specialiser):
 
 def _without_measures(making: Any) -> Callable[..., Specialiser]:
     """Makes replays in which the run finds no sizes."""
-    made, _, prints, room = making.args
-    return functools.partial(_Assuming, made, None, prints, room)
+    made, _, *rest = making.args
+    return functools.partial(_Assuming, made, None, *rest)
+
+
+class _Comparing:
+    """A `Sized` of a trace."""
+
+    def __init__(self, trace: _Assuming) -> None:
+        self.share, self.require_equal = trace.share, trace.require_equal
+        self._sized = trace.sized
+
+    def __call__(self, x: Any) -> Any:
+        return self._sized(x)
 
 
 def _is_zero(x: Any) -> bool:

@@ -40,7 +40,11 @@ def products(scope: Scope, unit: Unit, target: Site, workspace: Place | None, is
 def _product(scope: Scope, unit: Unit, target: Site, is_inside: bool) -> list[Made]:
     sites = [*unit.reads[:2], target]
     a, b, c = (scope.strided(site) for site in sites)
-    steps = scope.backend.products(scope.part.specs[target.root].dtype.name, a, b, c, scope.is_shared)
+    dtype = scope.part.specs[target.root].dtype.name
+    if scope.checks is None:
+        steps = scope.backend.products(dtype, a, b, c, scope.is_shared)
+    else:
+        steps = scope.backend.products(dtype, a, b, c, False, has_sizes=True)
     if not steps:
         raise UnavailableError("plan: no BLAS takes this matrix product")
     places = _places(scope, sites, target, is_inside)

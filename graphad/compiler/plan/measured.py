@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, ARGUMENT, Made, Place
 from graphad.compiler.rows import Patch, Row
-from graphad.core.dims import Dim, Monomial, Size, evaluate, is_run_time, product, run_time_symbols
+from graphad.core.dims import (
+    Dim,
+    Monomial,
+    Relation,
+    Size,
+    evaluate,
+    is_run_time,
+    product,
+    related,
+    run_time_symbols,
+)
 from graphad.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -32,6 +42,7 @@ _MOST_ROOM = 1 << 28  # bytes of a workspace, and so many times those of the arg
 _TIMES_ARGUMENTS = 16
 _FEW = 4
 Path = tuple[Any, ...]  # numbers of rows, and between them numbers of tables
+_MOST_POINTS = 32  # sets of numbers for which rows are checked
 _SMALLEST_ROOM = 16  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
 
 
@@ -41,6 +52,58 @@ def rooms(found: Mapping[str, Size], numbers: Mapping[str, int]) -> dict[str, in
     for name, size in found.items():
         out[name] = max(evaluate(size, out), _SMALLEST_ROOM)
     return out
+
+
+def points(
+    found: Mapping[str, Size], relations: Sequence[Relation], numbers: Mapping[str, int]
+) -> list[dict[str, int]]:
+    """The largest sizes that a run may find, for which rows are checked to stay inside of memory.
+
+    Where a product of sizes is said to be another one, each of them is the largest one in turn.
+    """
+    most = dict(numbers)
+    for name, size in found.items():
+        most[name] = evaluate(size, most)
+    out = [most]
+    for lead, value in relations:
+        sides = Dim({lead: 1}), value
+        for small, large in (sides, sides[::-1]):
+            out = [each for before in out for each in _bounded(before, small, large)][:_MOST_POINTS]
+    return out
+
+
+def _bounded(numbers: Mapping[str, int], size: Size, most: Size) -> Iterator[dict[str, int]]:
+    """The same numbers with a size that is at most another one: each of its factors and terms is reduced last in turn."""
+    limit = _largest(most, numbers)
+    names = sorted(run_time_symbols([size]))
+    if _largest(size, numbers) <= limit:
+        yield dict(numbers)
+        return
+    for k in range(len(names)):
+        out = dict(numbers)
+        for name in (*names[k:], *names[:k]):
+            low, high = 0, out[name]
+            while low < high and _largest(size, out) > limit:
+                middle = (low + high + 1) // 2
+                if _largest(size, {**out, name: middle}) <= limit:
+                    low = middle
+                else:
+                    high = middle - 1
+            out[name] = low if _largest(size, out) > limit else out[name]
+        yield out
+
+
+def elements(dims: Sequence[Size], numbers: Mapping[str, int]) -> int:
+    """How many elements an array has at most, for these largest numbers. Products of sizes that are another one are no larger."""
+    count = math.prod([evaluate(size, numbers) for size in dims])
+    return min(count, _largest(product(dims), numbers)) if any(run_time_symbols(dims)) else count
+
+
+def _largest(size: Size, numbers: Mapping[str, int]) -> int:
+    """A size for the largest numbers of its symbols, without what is taken from it."""
+    terms = size.terms if isinstance(size, Dim) else {(): size}
+    kept = {each: factor for each, factor in terms.items() if factor > 0 or not any(map(is_run_time, each))}
+    return max(evaluate(Dim(kept), numbers), 0)
 
 
 def measuring(scope: Scope, unit: Unit) -> list[Made]:
@@ -65,7 +128,8 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             words[width] = scope.part.specs[site.root].dtype.itemsize
             at = words[width] * (bound[2] if len(bound) > 2 else 0)
             place = scope.place(site).shifted(at)
-            place.check(0, words[width] if step else words[table.M_EXTENT])
+            if scope.checks is not False:
+                place.check(0, words[width] if step else words[table.M_EXTENT])
             places.append((word, place))
         if name in scope.found:
             places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.found[name], 8)))
@@ -86,15 +150,20 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
     _require_room(scope.places.values())
     places, works = scope.places.copy(), []
 
-    def make(numbers: Mapping[str, int]) -> list[Row]:
-        each = scope if numbers is scope.numbers else scope.with_numbers(numbers, places)
+    def make(numbers: Mapping[str, int], checks: bool = False) -> list[Row]:
+        each = scope.with_numbers(numbers, places, checks)
         made = [
             made for at, unit in enumerate(units, first) for made in each.make(unit, each.places.get(-1 - at))
         ]
         works.append(sum([each.work for each in made]))
         return [each.row for each in made]
 
-    for row in patched(make, scope.numbers, products_of(scope.part)):
+    for numbers in scope.points:
+        make(numbers, True)
+
+    with related([]):
+        products = products_of(scope.part)
+    for row in patched(make, scope.numbers, products):
         builder.add_row(row)
     return works[0]
 

@@ -19,7 +19,15 @@ from graphad.compiler.plan import buffers
 from graphad.compiler.plan.calls import Unanswered, same
 from graphad.compiler.plan.exclusive import written
 from graphad.compiler.plan.host import as_value, own
-from graphad.compiler.plan.measured import add_patched, cuts, require_rising, rooms, sizes_of
+from graphad.compiler.plan.measured import (
+    add_patched,
+    cuts,
+    elements,
+    points,
+    require_rising,
+    rooms,
+    sizes_of,
+)
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.outcomes import Asked, blame, failed, fit
 from graphad.compiler.plan.places import ARENA as IN_ARENA
@@ -43,7 +51,7 @@ from graphad.compiler.plan.steps import Scope, constant_of
 from graphad.compiler.rows import CELL_BYTES
 from graphad.compiler.units import ASSIGN, Unit
 from graphad.core import arrays, printed
-from graphad.core.dims import evaluate
+from graphad.core.dims import evaluate, related
 from graphad.core.errors import InternalError, ResourceExhaustedError, UnavailableError
 from graphad.core.ieee import heard, hush, unhush
 from graphad.core.op import IO, WRITES
@@ -66,6 +74,7 @@ class Bound:
         self.schedule = schedule
         require_rising(schedule.partition.specs)
         self.numbers = rooms(schedule.partition.rooms, numbers)
+        self._points = points(schedule.partition.rooms, schedule.partition.relations, numbers)
         self._address = address
         self.partition = schedule.partition
         self.backend = schedule.partition.backend
@@ -117,10 +126,8 @@ class Bound:
         return found
 
     def _bytes(self, value: int) -> int:
-        total = self.partition.specs[value].dtype.itemsize
-        for size in self.shape(value):
-            total *= size
-        return total
+        spec = self.partition.specs[value]
+        return spec.dtype.itemsize * elements(spec.dims or (), self.numbers)
 
     def _strided(self, site: Site) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shape and strides in bytes."""
@@ -182,7 +189,7 @@ class Bound:
                 self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
-        scope.found = self._found
+        scope.found, scope.points = self._found, self._points
         work = add_patched(builder, scope, segment.units, segment.first) if has_sizes else 0.0
         for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))
@@ -552,6 +559,8 @@ def bind(schedule: Schedule, numbers: Mapping[str, int], address: Address) -> Bo
     part = schedule.partition
     part.backend.prepare({spec.dtype for spec in part.specs})
     try:
-        return Bound(schedule, numbers, address)
+        # What is as large as one size alone may be made before the run compares it.
+        with related([each for each in part.relations if len(each[0]) > 1]):
+            return Bound(schedule, numbers, address)
     except OverflowError as cause:
         raise ResourceExhaustedError(f"plan: {NO_MEMORY}.") from cause

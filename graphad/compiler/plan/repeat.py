@@ -289,7 +289,7 @@ class RepeatMaker:
         work = 30 + rounds * sum(made.work for rows in tables for made in rows)
         if limit is not None or (self.test is not None and words[table.FIXED] > ROUNDS):
             work = max(work, RELEASE_NANOSECONDS + 1)  # the duration is unknown
-        if work > RELEASE_NANOSECONDS:
+        if work > RELEASE_NANOSECONDS or outer.checks is not None:  # the same for all sizes that a run finds
             words[table.POLL] = outer.backend.poll()
         owned = self._with_stacks(words, places) if self._grown or self._walked else ()
         made = outer.filled(outer.backend.repeat(), words, places, work)

@@ -165,7 +165,7 @@ def _place_outputs(partition: Partition, storage: dict[int, str], lives: dict[in
             # On a device whose memory the host cannot read, its scalars stay on the device.
             is_scalar = partition.backend.is_host and not partition.specs[root].dims
             is_scalar = is_scalar and site is not None and root not in shaped
-            sizes = partition.specs[value].dims or ()
+            sizes = (*(partition.specs[value].dims or ()), *(partition.specs[root].dims or ()))
             storage[root] = SCALAR if is_scalar else CUT if run_time_symbols(sizes) else FRESH
         elif storage.get(root) == GROWN:
             storage[root] = COPIED

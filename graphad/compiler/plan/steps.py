@@ -10,6 +10,7 @@ numbers; at the next one, symbols mostly prove it for all sizes: the walks stay 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.host import as_value
 from graphad.compiler.plan.inside import stays_inside
 from graphad.compiler.plan.library import products, routine
-from graphad.compiler.plan.measured import measuring
+from graphad.compiler.plan.measured import elements, measuring
 from graphad.compiler.plan.places import (
     ARENA,
     ARGUMENT,
@@ -74,7 +75,8 @@ class Scope:
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
     `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
-    (`measured.py`); `shared` is what rows for all of them share. `found` are the places in the arena of sizes that the run finds.
+    (`measured.py`); `shared` is what rows for all of them share. `checks`: whether rows are checked to stay inside of their storage;
+    None: where that is not known yet. `points` are numbers for which a plan checks them before. `found` are the places in the arena of sizes that the run finds.
     """
 
     def __init__(
@@ -88,8 +90,11 @@ class Scope:
         is_made_again: bool = False,
         room: Mapping[str, int] | None = None,
         shared: dict[Any, Any] | None = None,
+        checks: bool | None = None,
     ) -> None:
         self.part = part
+        self.checks = checks
+        self.points: Sequence[Mapping[str, int]] = ()
         self.room = numbers if room is None else room
         self.shared = {} if shared is None else shared
         self.found: Mapping[str, int] = {}
@@ -114,13 +119,22 @@ class Scope:
         within = f" in {op.name}{self.within}"
         again = self.is_made_again
         return Scope(
-            part, self.numbers, self.address, self.keep, is_shared, within, again, self.room, self.shared
+            part,
+            self.numbers,
+            self.address,
+            self.keep,
+            is_shared,
+            within,
+            again,
+            self.room,
+            self.shared,
+            self.checks,
         )
 
-    def with_numbers(self, numbers: Mapping[str, int], places: Mapping[int, Place]) -> Scope:
+    def with_numbers(self, numbers: Mapping[str, int], places: Mapping[int, Place], checks: bool) -> Scope:
         """The same scope, of the plan itself, for other sizes in the same places."""
         again, room, shared = self.is_made_again, self.room, self.shared
-        made = Scope(self.part, numbers, self.address, self.keep, False, "", again, room, shared)
+        made = Scope(self.part, numbers, self.address, self.keep, False, "", again, room, shared, checks)
         made.places.update(places)
         made.found = self.found
         return made
@@ -137,9 +151,9 @@ class Scope:
         if total is None:
             if not is_definite(self.part.specs[value].dims):
                 return table.CELL_BYTES
-            total = self.part.specs[value].dtype.itemsize
-            for size in self.part.specs[value].dims or ():
-                total *= evaluate(size, self.room)
+            total = self.part.specs[value].dtype.itemsize * elements(
+                self.part.specs[value].dims or (), self.room
+            )
             self._bytes[value] = total
         return total
 
@@ -240,8 +254,8 @@ class Scope:
 
         The symbolic proof takes as long as a dozen checks, so it is tried only for a second set of numbers.
         """
-        if self.room is not self.numbers:
-            return True  # as it was with the largest sizes
+        if self.checks is not None:
+            return not self.checks
         if unit.inside is None or isinstance(unit.inside, bool):
             return bool(unit.inside)
         if unit.inside == self.numbers:
@@ -364,7 +378,8 @@ class Scope:
     def checked(self, site: Site, walk: tuple[Sequence[int], Sequence[int]], itemsize: int) -> Place:
         """The place of a site, after checking that the walk from it stays in its storage."""
         place = self.place(site)
-        place.check(*reach(*walk, itemsize))
+        if self.checks is not False:
+            place.check(*reach(*walk, itemsize))
         return place
 
     def copy(self, source: Site, target: Site, is_inside: bool = False) -> Made:
@@ -387,10 +402,12 @@ class Scope:
 
     def copied_between(self, value: int, source: Place, target: Place) -> Made:
         """The same from the place where the value is kept."""
-        size, total = self.part.specs[value].dtype.itemsize, self.bytes(value)
-        step = self.backend.copy(size, (total // size,), (size,), (size,))
-        source.check(0, total)
-        target.check(0, total)
+        size = self.part.specs[value].dtype.itemsize
+        count = math.prod(self.shape(value))
+        step, total = self.backend.copy(size, (count,), (size,), (size,)), count * size
+        if self.checks is not False:
+            source.check(0, total)
+            target.check(0, total)
         return self.step(step, [source, target], 20 + 0.1 * total)
 
     def fill(self, value: Array | int, target: Site, is_inside: bool = False) -> Made:

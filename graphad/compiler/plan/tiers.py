@@ -208,14 +208,22 @@ class Compilation:
         from graphad.compiler.passes.assume import ROOM, assumed, is_checked, relies
         from graphad.compiler.pipeline import carried, optimise
         from graphad.compiler.units import why_in_python
+        from graphad.core.dims import related
 
         for measures in (True, False) if self._room is not None and self.backend.has_measures else (False,):
             found = assumed(self._source, measures, self._room or ROOM)
             if found is None or (measures and not found.rooms):
                 continue
-            graph = optimise(found.graph, self.options, self.literals)
-            for each in dict.fromkeys((carried(graph, self.options), graph)):
-                made = self._made_again(each, True)
+            with related(found.relations):
+                graph = optimise(found.graph, self.options, self.literals)
+                ways = [carried(graph, self.options), graph]
+            for each in dict.fromkeys(ways):
+                try:
+                    with related(found.relations):
+                        made = self._made_again(each, True)
+                except UnavailableError as error:
+                    self.why_unmeasured = str(error)
+                    continue
                 if made is None or (each is not graph and made.has_loops_in_python):
                     continue
                 if not is_checked(made.partition.graph, found.checks):
@@ -226,7 +234,7 @@ class Compilation:
                     self.why_unmeasured = "; ".join([*dict.fromkeys(why)][:_TOLD])
                     continue
                 if not any(relies(node.op, found.checks) for unit in hosts for node in unit.nodes):
-                    made.partition.rooms = found.rooms
+                    made.partition.rooms, made.partition.relations = found.rooms, found.relations
                     self.why_unmeasured = self.why_unmeasured if not found.rooms else ""
                     self.is_open = found.is_open
                     return made

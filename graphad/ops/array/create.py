@@ -35,6 +35,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentEr
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import AT
 from graphad.core.registry import lookup
+from graphad.core.run_sizes import Sized
 from graphad.core.schema import Given
 from graphad.core.shapes import TensorShape, are_numbers, format_dims, is_definite, ranked
 from graphad.core.sparse import Sparse
@@ -512,9 +513,7 @@ class Eye(WithoutInputs):
     def eval(self) -> Array:
         return np.eye(self.rows_, self.columns, dtype=self.dtype.numpy)
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """As a comparison of the numbers of rows and columns, of which the run finds how many there are."""
         if not run_time_symbols([self.rows_, self.columns]):
             return None

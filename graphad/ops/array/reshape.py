@@ -30,6 +30,7 @@ from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
+from graphad.core.run_sizes import Sized
 from graphad.core.schema import Axes, Given
 from graphad.core.shapes import (
     are_numbers,
@@ -131,8 +132,28 @@ class Reshape(Op):
     def settled(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return bind(Reshape(resolve_reshape(x.dims, list(self.shape))), x)
 
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
+        """With the number of elements that the other sizes leave for -1, or with as many as x has: the run compares them."""
+        (x,) = inputs
+        rest = [k for k, size in enumerate(self.shape) if is_rest(size)]
+        sizes = [size for size in self.shape if not is_rest(size)]
+        if len(rest) > 1 or any(type(size) is int and size < 1 for size in sizes):
+            return None
+        total, known = product(ranked(x.dims)), product(sizes)
+        if not rest:
+            is_other = total != known and sized.require_equal(total, known)
+            return (Reshape(self.shape), inputs) if is_other else None
+        share = divide_exactly(total, known)
+        if share is None:
+            share = sized.share(total, known)
+        return None if share is None else (Reshape(_with(self.shape, rest[0], share)), inputs)
+
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
         return kernels.forms.View("reshape", self.shape)
+
+
+def _with(shape: Sequence[Any], k: int, size: Any) -> tuple[Any, ...]:
+    return (*shape[:k], size, *shape[k + 1 :])
 
 
 def is_rest(size: Dim | int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from graphad.core.kinds import INEXACT, require_kind, require_same_dtype
 from graphad.core.levels import current
 from graphad.core.op import MIXED, Op, define, else_eval, no_batch, no_gradient
 from graphad.core.references import AT
+from graphad.core.run_sizes import Sized
 from graphad.core.schema import Given, Number
 from graphad.core.shapes import broadcast_dims, normalize_axis
 from graphad.core.spec import TensorSpec
@@ -97,9 +98,7 @@ class Range(Op):
             raise InvalidArgumentError(f"range: it has {count} members and was made to have {self.size}.")
         return _members(numbers[0], count, numbers[2], dtype)  # type: ignore[no-any-return]
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """Integers are counted in 64 bits; `sized` says nothing of a negative number."""
         if self.size is not None:
             return None
@@ -155,7 +154,7 @@ class Range(Op):
 
 
 def _with_counted_floats(
-    sized: Callable[[Tensor], Any], start: Tensor, limit: Tensor, delta: Tensor
+    sized: Sized, start: Tensor, limit: Tensor, delta: Tensor
 ) -> tuple[Op, Sequence[Tensor]] | None:
     """The steps of `_count` and `_members`; a number that these refuse is negative, or none."""
     leads = ((delta > 0) & (start <= limit)) | ((delta < 0) & (start >= limit))
@@ -312,9 +311,7 @@ class UnitSteps(WithoutInputs):
         steps: Array = in_memory(self.caller, _spaced, 0.0, 1.0, self.n)
         return steps.astype(self.dtype.numpy)
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """In the steps of NumPy, for a number that the run finds."""
         if not run_time_symbols([self.n]):
             return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind_of
 from graphad.core.op import Op, define, else_eval, no_gradient
 from graphad.core.registry import lookup
+from graphad.core.run_sizes import Sized
 from graphad.core.schema import Axis, Given
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -110,9 +111,7 @@ class TopIndices(Op):
             order = descending_order(x)[..., : self.k]
         return order.astype(self.dtype.numpy)
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """For a k that the run finds, as the first k of all in order; looking them up checks that there are so many."""
         (x,) = inputs
         if not run_time_symbols([self.k]) or not x.dims:

@@ -28,6 +28,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import ALL, AT, entries_of, is_reference
 from graphad.core.registry import lookup
+from graphad.core.run_sizes import Sized
 from graphad.core.schema import Axis, Given, IntegerSpec
 from graphad.core.shapes import format_dims, is_definite, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
@@ -211,9 +212,7 @@ class Repeat(Op):
         _require_repeats(repeats)
         return np.repeat(x, repeats, self.axis)
 
-    def with_counts(
-        self, sized: Callable[[Tensor], Any], *inputs: Tensor
-    ) -> tuple[Op, Sequence[Tensor]] | None:
+    def with_counts(self, sized: Sized, *inputs: Tensor) -> tuple[Op, Sequence[Tensor]] | None:
         """As a lookup of what each slice of the result is a copy of."""
         x, repeats = inputs
         if not repeats.dims or not repeats.dims[0]:

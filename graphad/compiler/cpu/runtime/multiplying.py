@@ -23,14 +23,18 @@ if TYPE_CHECKING:
     from graphad.compiler.backend import Walk
 
 _LIGHT = 1 << 20  # multiplications for which waking a thread does not pay
+_ANY = 1 << 62
 _STEP = 96  # rows or columns of a part are a multiple: whole tiles of every processor, and whole cache lines
 
 
-def parts(dtype: str, a: Walk, b: Walk, c: Walk, threads: int) -> list[Part]:
-    """The parts of C = A B, empty where there is no step for these operands; see `blas.matmul_words`."""
-    whole = blas.matmul_words(dtype, a, b, c)
+def parts(dtype: str, a: Walk, b: Walk, c: Walk, threads: int, has_sizes: bool = False) -> list[Part]:
+    """The parts of C = A B, empty where there is no step for these operands; see `blas.matmul_words`. `has_sizes`: a run finds
+    sizes of them, so that the same function computes all, large ones too."""
+    whole = blas.matmul_words(dtype, a, b, c, one_thread_below=_ANY if has_sizes else None)
     if whole is None:
         return []
+    if has_sizes:
+        return [_part(whole)]
     shape = c[0]
     work = math.prod(shape) * a[0][-1]
     most = min(4 * threads if threads > 1 else 1, work // _LIGHT)
