@@ -298,6 +298,12 @@ class Backend(ABC):
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
         """An array with unspecified content."""
 
+    def several(
+        self, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+    ) -> Callable[[], Sequence[Held]]:
+        """A function that makes arrays of these shapes and dtypes with unspecified content, for the results of a native call."""
+        return lambda: [self.empty(shape, dtype) for shape, dtype in arrays]
+
     @abstractmethod
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Held:
         """`empty` for a large array, from a pool of unreferenced ones."""

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from graphad.devices.interface import Held, Stream
     from graphad.devices.tensor import DeviceTensor
 
+    Kind = tuple[int, int, tuple[int, ...], bool]
+
 
 _METADATA: dict[str, Callable[[Any], Any]] = {
     "shape": lambda a: a.shape,
@@ -57,6 +59,11 @@ _BYTE = np.zeros((), np.int8)
 _FIRST = np.zeros((), np.int64)
 _CONTIGUOUS = np.empty(0).flags
 runs_on_host: dict[str, int] = {}
+
+
+def kind_of(index: int, dtype: np.dtype[Any], shape: tuple[int, ...], is_contiguous: bool = True) -> Kind:
+    """The device, dtype and shape of an array as numbers, which are compared quickly, and whether it is in C order."""
+    return index, dtype.num, shape, is_contiguous
 
 
 def device_array(data: object, index: int) -> DeviceArray:
@@ -92,15 +99,18 @@ class DeviceArray(Operators):
       held: The array of the device's library.
       index: The number of the device.
       stream: The stream on which its memory was asked for.
+      place, kind: Its address, and what `kind_of` says of it, once they were asked for.
     """
 
-    __slots__ = ("held", "index", "stream")
+    __slots__ = ("held", "index", "kind", "place", "stream")
     __array_priority__ = 1000
 
     def __init__(self, held: np.ndarray, index: int, stream: Stream | None = None) -> None:
         self.held: Held = held  # type: ignore[assignment]  # views and copies of `Held` are NumPy's to type checkers
         self.index = index
         self.stream = current() if stream is None else stream
+        self.place = 0
+        self.kind: Kind | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -158,6 +168,17 @@ class DeviceArray(Operators):
     def imag(self, value: Any) -> None:
         with using(self.index, _arrays((self, value))):
             self.held.imag = _given(value, self.index)
+
+    def located(self) -> int:
+        """Its address, which calls of plans read from `place` afterwards."""
+        self.place = place = self.held.data.ptr
+        return place
+
+    def described(self) -> Kind:
+        """What plans compare, which they read from `kind` afterwards."""
+        held = self.held
+        self.kind = kind = kind_of(self.index, held.dtype, held.shape, held.flags.c_contiguous)
+        return kind
 
     def _like(self, held: np.ndarray) -> DeviceArray:
         return DeviceArray(held, self.index, self.stream)

@@ -33,7 +33,7 @@ class _Thread(threading.local):
       ready: The devices whose context it has.
       own: Its streams by device.
       current: The stream of its last block of `on`; the first one sets it.
-      workspaces: Memory of cuBLAS by device, with the stream that it belongs to.
+      workspaces: Memory of cuBLAS by device, with the stream that it belongs to, and its address.
       capturing: Streams by device, on which nothing runs: what is put there is captured.
     """
 
@@ -43,7 +43,7 @@ class _Thread(threading.local):
         self.is_main = threading.current_thread() is threading.main_thread()
         self.ready: set[int] = set()
         self.own: dict[int, Stream] = {}
-        self.workspaces: dict[int, tuple[Stream, Held]] = {}
+        self.workspaces: dict[int, tuple[Stream, Held, int]] = {}
         self.capturing: dict[int, Stream] = {}
 
 
@@ -86,6 +86,21 @@ class on:
             self._device.__exit__(*error)
 
 
+def settled(index: int) -> Stream | None:
+    """The stream of this thread's work where a block of `on` would change nothing, which is most often; None elsewhere."""
+    mine = _thread
+    if index not in mine.ready:
+        return None
+    cuda = library().cuda
+    if cuda.runtime.getDevice() != index:
+        return None
+    stream = cuda.get_current_stream()
+    if not (mine.is_main or stream.ptr):
+        return None
+    mine.current = stream
+    return stream
+
+
 class using:
     """`on`, in which arrays are used that may belong to other streams. Gives these streams."""
 
@@ -102,8 +117,8 @@ class using:
         return self._others
 
     def __exit__(self, *error: *Raised) -> None:
-        for other in self._others:
-            wait_for(other, self._stream)
+        if self._others:
+            waited_for(self._stream, self._others)
         self._on.__exit__(*error)
 
 
@@ -126,13 +141,21 @@ def wait_for(stream: Stream, other: Stream) -> None:
     stream.wait_event(other.record())
 
 
-def workspace(index: int, stream: Stream) -> Held:
-    """Memory for cuBLAS in this thread: its own would be shared by streams, and sums might differ from run to run."""
+def waited_for(stream: Stream, others: Iterable[Stream]) -> None:
+    """Have what comes on other streams wait for what is on this one by now."""
+    event = stream.record()
+    for other in others:
+        other.wait_event(event)
+
+
+def workspace(index: int, stream: Stream) -> int:
+    """The address of `WORKSPACE_BYTES` for cuBLAS in this thread: its own would be shared by streams, and sums might differ from
+    run to run."""
     known = _thread.workspaces.get(index)
     if known is None or known[0] is not stream:
         made = library().empty((WORKSPACE_BYTES,), "u1")
-        known = _thread.workspaces[index] = stream, made
-    return known[1]
+        known = _thread.workspaces[index] = stream, made, made.data.ptr
+    return known[2]
 
 
 def capturing(index: int) -> Stream:

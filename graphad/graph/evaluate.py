@@ -76,7 +76,7 @@ def run(graph: Graph, values: Sequence[Any]) -> Sequence[Any]:
 def in_rounds(graph: Graph) -> Callable[..., Sequence[Any]]:
     """A function of values that runs the graph as `run` does, for the rounds of one loop: what is the same in all of them is
     looked at once."""
-    if _in_rounds is not None and _in_rounds[0] is _runner and _place_of is None:
+    if _in_rounds is not None and _in_rounds[0] is _runner:
         return _in_rounds[1](graph)
     return lambda *values: run(graph, values)
 

@@ -34,15 +34,13 @@ def same_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: dict[Any, Any] = {}
     from graphad.compiler.cuda.backend import Cuda
 
-    empty = Cuda.empty
-    monkeypatch.setattr(
-        Cuda,
-        "empty",
-        lambda self, shape, dtype: (
-            kept.setdefault((shape, dtype), None)
-            or kept.setdefault((shape, dtype, 1), empty(self, shape, dtype))
-        ),
-    )
+    fresh = Cuda.fresh
+
+    def same(self: Cuda, shape: Any, dtype: Any, stream: Any) -> Any:
+        made = fresh(self, shape, dtype, stream)
+        return kept.setdefault((shape, dtype), made)
+
+    monkeypatch.setattr(Cuda, "fresh", same)
 
 
 def test_a_plan_becomes_a_graph_when_its_addresses_come_again() -> None:

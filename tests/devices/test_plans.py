@@ -16,7 +16,7 @@ from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import build, walk
 from graphad.compiler.plan.executable import executable_of
 from graphad.core.dtypes import float32
-from graphad.devices import array
+from graphad.devices import array, streams
 from graphad.devices.library import library, set_library
 from graphad.devices.tensor import DeviceTensor
 from graphad.kernels import forms
@@ -389,6 +389,7 @@ def test_a_refused_launch_names_the_line_too(monkeypatch: pytest.MonkeyPatch) ->
     x = there(np.ones((4, 4), np.float32))
     f(x)
     monkeypatch.setattr(fake_driver, "OFFSET", 1 << 60)  # every address is another one's from now on
+    monkeypatch.setattr(streams._thread, "workspaces", {})
     with pytest.raises(
         RuntimeError, match=r"tanh: the device refused the step .*CUDA_LAUNCH_BLOCKING=1"
     ) as caught:

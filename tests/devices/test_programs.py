@@ -572,3 +572,53 @@ def test_numbers_of_two_bytes_are_computed_in_plans_as_on_the_cpu(dtype: Any) ->
                 tf.cast(y, tf.float32).numpy(), tf.cast(z, tf.float32).numpy(), rtol=0.02, atol=0.02
             )
     np.testing.assert_array_equal(found[0].numpy(), want[0].numpy())
+
+
+def test_places_of_splits_may_be_tensors_of_the_device() -> None:
+    from graphad import numpy as gnp
+
+    x, few, one = np.arange(12.0).reshape(3, 4), np.array([0, 2]), np.array(1)
+    calls: dict[str, tuple[Any, Any]] = {
+        "delete": (gnp.delete, np.delete),
+        "insert": (
+            lambda y, i, axis: gnp.insert(y, i, 7.0, axis),
+            lambda y, i, axis: np.insert(y, i, 7.0, axis),
+        ),
+        "array_split": (gnp.array_split, np.array_split),
+        "split": (gnp.split, np.split),
+        "hsplit": (lambda y, i, axis: gnp.hsplit(y, i), lambda y, i, axis: np.hsplit(y, i)),
+    }
+    with tf.device("cuda"):
+        y = tf.constant(x)
+        for own, numpys in calls.values():
+            for places in (few, one):
+                found, want = own(y, tf.constant(places), 1), numpys(x, places, 1)
+                if not isinstance(found, list):
+                    found, want = [found], [want]
+                assert all(part.location == "cuda:0" for part in found)
+                for part, values in zip(found, want, strict=True):
+                    np.testing.assert_array_equal(part, values)
+        (first, _) = gnp.split(y, [tf.constant(2)], 1)  # a list of tensors too
+        np.testing.assert_array_equal(first, x[:, :2])
+        np.testing.assert_array_equal(np.add.reduceat(y, tf.constant(few), 1), np.add.reduceat(x, few, 1))
+
+
+def test_a_loop_of_the_device_runs_there_though_its_rounds_are_pythons() -> None:
+    seen: list[Any] = []
+
+    def noted(x: Any) -> Any:
+        seen.append(x.location)
+        return x
+
+    def f(x: Any) -> Any:
+        for _ in tf.range(20):
+            x = tf.ensure_shape(tf.py_function(noted, [x * 0.5], tf.float64), [2]) + 1.0
+        return x
+
+    x = np.array([1.0, 2.0])
+    with tf.device("cuda"):
+        y = tf.function(f)(tf.constant(x))
+    assert seen == ["cuda:0"] * 20 and y.location == "cuda:0"
+    for _ in range(20):
+        x = x * 0.5 + 1.0
+    np.testing.assert_array_equal(y, x)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,19 +34,34 @@ from graphad.compiler.rows import Row, Step
 from graphad.compiler.source import Source
 from graphad.core.dtypes import as_dtype
 from graphad.core.tensor import Handle
-from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.array import DeviceArray, device_array, kind_of
 from graphad.devices.library import library
-from graphad.devices.streams import on
+from graphad.devices.streams import on, settled
 from graphad.kernels import forms
 from graphad.kernels.block import block_layout
 from graphad.kernels.collapse import Loop, Operand, collapse
 from graphad.kernels.forms import Form, Kernel, Map, Reduce
 from graphad.kernels.stages import Nest, Stages, bases_of
 
+if TYPE_CHECKING:
+    from graphad.devices.interface import Stream
+
 MISFIT = -3
 LAUNCH_NANOSECONDS = 3000.0
 _BITS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 _WORD = 8  # bytes
+
+
+class AnyShape:
+    """Equal to the kinds of all arrays in C order of a device and a dtype."""
+
+    def __init__(self, index: int, dtype: np.dtype[Any]) -> None:
+        self._begin = index, dtype.num
+
+    def __eq__(self, kind: object) -> bool:
+        return isinstance(kind, tuple) and kind[:2] == self._begin and bool(kind[-1])
+
+    __hash__ = None  # type: ignore[assignment]  # kinds that differ equal it
 
 
 class Cuda(Backend):
@@ -214,10 +229,25 @@ class Cuda(Backend):
         return made.held.data.ptr, made
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
-        with on(self.index):
-            return DeviceArray(
-                library().ndarray(shape, dtype), self.index
-            )  # `empty` is one more call of Python
+        return self.several([(shape, dtype)])()[0]
+
+    def several(
+        self, arrays: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+    ) -> Callable[[], Sequence[DeviceArray]]:
+        index, fresh = self.index, self.fresh
+
+        def made() -> list[DeviceArray]:
+            stream = settled(index)
+            if stream is not None:
+                return [fresh(shape, dtype, stream) for shape, dtype in arrays]
+            with on(index) as stream:
+                return [fresh(shape, dtype, stream) for shape, dtype in arrays]
+
+        return made
+
+    def fresh(self, shape: tuple[int, ...], dtype: np.dtype[Any], stream: Stream) -> DeviceArray:
+        """`empty` in a block of the device."""
+        return DeviceArray(library().ndarray(shape, dtype), self.index, stream)  # CuPy's `empty` calls it
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
         return self.empty(shape, dtype)  # CuPy's own pool keeps unreferenced arrays
@@ -241,22 +271,28 @@ class Cuda(Backend):
         return list(expected)
 
     def bind_check(self, guard: Any) -> Callable[..., bool]:
-        index = self.index
+        wanted = self.wanted(guard)
 
         def check(*arguments: Any) -> bool:
-            for x, (dtype, shape) in zip(arguments, guard, strict=True):
+            for x, kind in zip(arguments, wanted, strict=True):
                 if isinstance(x, Handle):
                     x = x.data
-                if type(x) is not DeviceArray or x.index != index:
-                    return False
-                held = x.held
-                if (dtype is not None and held.dtype != dtype) or not held.flags.c_contiguous:
-                    return False
-                if shape is not None and held.shape != shape:
+                if type(x) is not DeviceArray or (x.kind or x.described()) != kind:
                     return False
             return True
 
         return check
+
+    def wanted(self, guard: Sequence[Expected]) -> list[Any]:
+        """What the kinds of arguments have to be equal to; None for those that are known to fit."""
+        return [
+            None
+            if dtype is None
+            else AnyShape(self.index, dtype)
+            if shape is None
+            else kind_of(self.index, dtype, shape)
+            for dtype, shape in guard
+        ]
 
     def fitted(self, value: object) -> DeviceArray | Handle:
         return value if isinstance(value, Handle) else self.to_device(value)

@@ -8,14 +8,14 @@ one, if it is on another stream, waits for what is on the stream of the one befo
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.compiler import rows as table
-from graphad.compiler.backend import Builder
+from graphad.compiler.backend import Builder, Expected
 from graphad.compiler.cuda import build, captures, epilogues, geometry, products, walk
 from graphad.compiler.cuda.captures import BRANCH, ENDED, PRODUCT, REPEAT
 from graphad.compiler.cuda.routines import ANSWER, CALL
@@ -24,11 +24,18 @@ from graphad.compiler.cuda.written import Written
 from graphad.compiler.rows import About, Row
 from graphad.core.flags import flags
 from graphad.core.frames import note_traced_line
-from graphad.core.tensor import Handle
 from graphad.devices.array import DeviceArray
 from graphad.devices.faults import DeviceError, told
 from graphad.devices.library import address_of, library
-from graphad.devices.streams import on, others, wait_for, workspace
+from graphad.devices.streams import (
+    WORKSPACE_BYTES,
+    on,
+    others,
+    settled,
+    wait_for,
+    waited_for,
+    workspace,
+)
 
 if TYPE_CHECKING:
     from graphad.compiler.cuda.backend import Cuda
@@ -49,21 +56,21 @@ class Plan(Builder):
     def add_row(self, row: Row) -> None:
         self.rows.append(row)
 
-    def build(self, arena_bytes: int, release_lock: bool, guard: object) -> Image:
+    def build(self, arena_bytes: int, release_lock: bool, guard: Sequence[Expected] | None) -> Image:
         return Image(self, arena_bytes, guard)
 
 
 class Image:
     """The rows of a native call; each instance has its own memory."""
 
-    def __init__(self, plan: Plan, arena_bytes: int, guard: object) -> None:
+    def __init__(self, plan: Plan, arena_bytes: int, guard: Sequence[Expected] | None) -> None:
         self.device, self.rows, self.arena_bytes = plan.device, plan.rows, arena_bytes
         self.arguments = plan.arguments
         self.nodes = captures.nodes(plan.rows)
         self.has_products = any(_has(row, (PRODUCT, ENDED)) for row in plan.rows)
         self.has_routines = any(_has(row, (CALL,)) for row in plan.rows)
         self.checks = any(map(_checks, plan.rows))
-        self.check: Callable[..., bool] | None = None if guard is None else plan.device.bind_check(guard)
+        self.wanted = plan.device.wanted(guard or [(None, None)] * plan.arguments)
 
     def instance(self) -> Instance:
         return Instance(self)
@@ -110,37 +117,54 @@ class Instance:
 
     def run(self, *arguments: Any) -> int:
         """Enqueue all steps on the caller's stream; returns 0 or a status."""
-        image, state = self.image, self._state
-        if image.check is not None and not image.check(*arguments):
-            return MISFIT
-        arrays = [x.data if isinstance(x, Handle) else x for x in arguments]
-        places = [x.held.data.ptr for x in arrays]
-        self._addresses[: len(places)] = places
+        arrays, home, is_home = [], self._home, True
+        places: list[Any] = []
+        for x, kind in zip(arguments, self.image.wanted, strict=True):
+            if type(x) is not DeviceArray:
+                x = x.data  # once, since another thread may assign the variable at any moment
+                if type(x) is not DeviceArray:
+                    return MISFIT
+            if kind is not None and (x.kind or x.described()) != kind:
+                return MISFIT
+            if x.stream is not home:
+                is_home = False
+            arrays.append(x)
+            places.append(x.place or x.located())
+        stream = settled(self.index)
+        if stream is not None:
+            return self._on(stream, () if is_home and stream is home else arrays, places)
         with on(self.index) as stream:
-            strangers = others(stream, arrays)
-            for other in (*strangers, *([] if self._stream is stream else [self._stream])):
+            return self._on(stream, arrays, places)
+
+    def _on(self, stream: Any, arrays: Sequence[DeviceArray], places: list[Any]) -> int:
+        """Enqueue all steps on a stream, which is that of the current block; `arrays` may be of another one."""
+        strangers = others(stream, arrays) if arrays else ()
+        if strangers or self._stream is not stream:
+            for other in strangers if self._stream is stream else (*strangers, self._stream):
                 wait_for(stream, other)
             self._stream = stream
-            memory = workspace(self.index, stream) if image.has_products else None
-            is_rounded = image.has_products and flags.tensor_float_32
-            # Objects that a captured graph keeps alive.
-            key = (*places, 0 if memory is None else memory.data.ptr, is_rounded)
-            status = 0
-            if not self._captures.replays(key, stream):
-                self._prepare(stream, memory, is_rounded)
-                with _rounded(state[walk.HANDLE]) if is_rounded else nullcontext():
-                    status = self._captures.run(key, self.index, stream, self._call, self._place)
-            for other in strangers if stream is self._home else (*strangers, self._home):
-                wait_for(other, stream)
+        memory, is_rounded, status = 0, False, 0
+        if self.image.has_products:
+            memory, is_rounded = workspace(self.index, stream), flags.tensor_float_32
+            key = (*places, memory, is_rounded)  # objects that a captured graph keeps alive
+        else:
+            key = tuple(places)
+        if not self._captures.replays(key, stream):
+            self._addresses[: len(places)] = places
+            self._prepare(stream, memory, is_rounded)
+            with _rounded(self._state[walk.HANDLE]) if is_rounded else nullcontext():
+                status = self._captures.run(key, self.index, stream, self._call, self._place)
+        if strangers or stream is not self._home:
+            waited_for(stream, strangers if stream is self._home else (*strangers, self._home))
         return self._judged(status) if status else 0
 
-    def _prepare(self, stream: Any, memory: Any, is_rounded: bool) -> None:
+    def _prepare(self, stream: Any, memory: int, is_rounded: bool) -> None:
         """Tell a walk its stream, and the libraries that it calls theirs."""
         state, cuda = self._state, library().cuda
         state[walk.STREAM], state[walk.ROUNDED] = stream.ptr, int(is_rounded)
-        if memory is not None:
+        if memory:
             state[walk.HANDLE] = cuda.device.get_cublas_handle()
-            state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = memory.data.ptr, memory.nbytes
+            state[walk.WORKSPACE], state[walk.WORKSPACE_BYTES] = memory, WORKSPACE_BYTES
         if self.image.has_routines:
             state[walk.SOLVER] = cuda.device.get_cusolver_handle()
             cuda.cusolver.setStream(state[walk.SOLVER], stream.ptr)

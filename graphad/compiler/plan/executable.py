@@ -503,7 +503,7 @@ def _asked_of(graph: Graph) -> bool | None:
 
 
 def _in_rounds(graph: Graph) -> Callable[..., Sequence[Any]]:
-    return in_rounds(executable_of(graph), _asked_of(graph))
+    return in_rounds(graph, executable_of(graph), _asked_of(graph))
 
 
 set_runner(run)

@@ -361,15 +361,22 @@ class Bound:
 
     def _call(self, segment: Segment, number: int) -> list[str]:
         out = []
-        for unit in segment.units:
-            for value in unit.writes:
-                if self.schedule.storage[value] == FRESH:
-                    shape, dtype = self.shape(value), self.partition.specs[value].dtype.numpy
-                    self._names[f"n{value}"], self._names[f"t{value}"] = shape, dtype
-                    if self._bytes(value) >= buffers.POOLED:
-                        out.append(f"r{value} = take(n{value}, t{value})")
-                    else:
-                        out.append(f"r{value} = empty(n{value}, t{value})")
+        fresh = [
+            value for unit in segment.units for value in unit.writes if self.schedule.storage[value] == FRESH
+        ]
+        if not self.backend.is_host:
+            if fresh:
+                kinds = [(self.shape(value), self.partition.specs[value].dtype.numpy) for value in fresh]
+                self._names[f"made{number}"] = self.backend.several(kinds)
+                out.append(f"{', '.join([f'r{value}' for value in fresh])}, = made{number}()")
+        else:
+            for value in fresh:
+                shape, dtype = self.shape(value), self.partition.specs[value].dtype.numpy
+                self._names[f"n{value}"], self._names[f"t{value}"] = shape, dtype
+                if self._bytes(value) >= buffers.POOLED:
+                    out.append(f"r{value} = take(n{value}, t{value})")
+                else:
+                    out.append(f"r{value} = empty(n{value}, t{value})")
         for root in segment.stacks:
             out.append(f"e{number}_{root} = pass{number}_{root}({self._array_name(root)})")
         arguments = [self._array_name(root, True) for root in self.arguments(segment)]
@@ -436,7 +443,8 @@ class Bound:
         if root not in self.partition.sites:
             return name
         if is_whole(self.partition, value):
-            return f"{name}[()]" if self.schedule.storage[root] == FRESH and not self.shape(root) else name
+            is_scalar = self.schedule.storage[root] == FRESH and not self.shape(root)
+            return f"{name}[()]" if is_scalar and self.backend.is_host else name
         numbers = tuple([self.size(n) for n in site.shape])
         if site.is_plain and math.prod(numbers) == math.prod(
             self.shape(root)

@@ -119,10 +119,16 @@ def _static_array(x: object) -> Any:
     return array_of(x.value if isinstance(x, Dimension) else x)
 
 
-def static_axes(x: Any) -> Any:
-    """`static_array` of axes, which are few: those of a tensor on a device are copied here."""
+def static_here(x: Any) -> Any:
+    """`static_array` of axes, places and what else decides a shape: tensors on a device, also in a list, are copied here."""
+    return static_array(_here(x))
+
+
+def _here(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return [_here(item) for item in x]
     is_there = isinstance(x, Tensor) and x.away and x.has_value
-    return static_array(x.here() if is_there else x)
+    return x.here() if is_there else x
 
 
 def static_integers(x: object) -> Any:

@@ -47,7 +47,7 @@ from graphad.ops.array.support import (
     over_open_axes,
     row_beside,
     static_array,
-    static_axes,
+    static_here,
 )
 from graphad.ops.math.arithmetic import MOD
 from graphad.ops.math.cast import Cast
@@ -392,7 +392,7 @@ def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tens
              [4, 3]], dtype=int32)
     """
     x = lift(tensor)
-    values = static_axes(axis)
+    values = static_here(axis)
     if values is None:
         return over_open_axes("reverse", axis, x, lambda axes: reverse(x, axes))  # type: ignore[arg-type]
     axes = normalize_axes("reverse", _integers("reverse", axis, values), x.ndim, "tensor", x.dims)
@@ -487,7 +487,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
       array([3, 1, 2], dtype=int32)
     """
     x = lift(input)
-    values = static_axes(axis)
+    values = static_here(axis)
     if values is None:
         return over_open_axes("roll", axis, x, lambda axis: roll(x, shift, axis), False)  # type: ignore[arg-type]
     axes = tuple(

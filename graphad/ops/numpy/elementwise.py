@@ -17,7 +17,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.static import broadcast_static_shape
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_here
 from graphad.ops.control.branch import cond
 from graphad.ops.directly import directly, is_finite, is_free, parts_directly
 from graphad.ops.math import digits, truncated
@@ -160,7 +160,7 @@ def real_if_close(a: TensorLike, tol: float = 100) -> Tensor:
     x = tensor_of(a)
     if not x.dtype.is_complex:
         return x
-    known = static_array(x)
+    known = static_here(x)
     if known is None:
         raise InvalidArgumentError(
             "numpy.real_if_close: whether the result is real depends on the numbers of a, which only the run knows; take "

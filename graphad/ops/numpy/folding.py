@@ -20,7 +20,7 @@ from graphad.core.shapes import normalize_axes, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops.array.along import TakeAlong
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_here
 from graphad.ops.directly import directly, is_eager
 from graphad.ops.numpy import reductions, skipping
 from graphad.ops.numpy.promotion import along, cast_to, dims_of, inexact, rank_of, tensor_of
@@ -292,7 +292,7 @@ def _reduced_at(
     """For each index the slices up to the next index reduced, or the slice of the index where the next one is not behind it."""
     x = inexact(x) if ufunc is np.divide else tensor_of(x)
     axis = normalize_axis("reduceat", axis, rank_of("reduceat", x))
-    known = static_array(indices)
+    known = static_here(indices)
     if known is None or known.ndim != 1 or known.dtype.kind not in "iu":
         raise UnsupportedOptionError(
             "reduceat: the indices must be known while tracing, a vector of integers"

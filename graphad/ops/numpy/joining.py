@@ -21,7 +21,7 @@ from graphad.core.refusal import members, refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.support import static_array
+from graphad.ops.array.support import static_here
 from graphad.ops.directly import alike_directly, directly
 from graphad.ops.numpy.promotion import (
     NUMBERS,
@@ -275,7 +275,7 @@ def split(
 
 def _places(op: str, given: object) -> Any:
     """The number of parts, an int, or the indices at which they begin, a list. Raises: ArgumentTypeError: it is neither."""
-    known = static_array(given)
+    known = static_here(given)
     if known is None or known.ndim > 1 or (known.size and known.dtype.kind not in "iu"):
         shown = " ".join(repr(given).split())
         raise ArgumentTypeError(
@@ -385,7 +385,7 @@ def delete(arr: TensorLike, obj: int | slice | TensorLike, axis: int | None = No
     """
     arr = tensor_of(arr)
     if stands_for_tensor(obj):
-        obj = static_array(obj)
+        obj = static_here(obj)
     found = None if obj is None else directly(np.delete, arr, obj=obj, axis=axis)
     if found is not None:
         return found
@@ -458,7 +458,7 @@ def _indices(obj: Any, size: Any) -> list[int]:
         )
     if isinstance(obj, slice):
         return list(range(*obj.indices(size)))
-    known = static_array(obj)
+    known = static_here(obj)
     if known is None:
         raise InvalidArgumentError("insert: the indices must be known while tracing; use concatenate.")
     known = np.flatnonzero(known) if known.dtype.kind == "b" else known.reshape(-1)

@@ -41,7 +41,7 @@ from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
-from graphad.ops.array.support import requested_size, static_array, static_axes, static_int
+from graphad.ops.array.support import requested_size, static_array, static_here, static_int
 from graphad.ops.array.transpose import roll, transpose
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import named
@@ -276,7 +276,7 @@ def _count(op: str, fft_length: TensorLike, x: Tensor) -> int:
 
 def _places(op: str, axes: Sequence[int], x: Tensor) -> list[int]:
     """Axes counted from 0. Raises: ArgumentTypeError: they are known only at run time."""
-    values = static_axes(axes)
+    values = static_here(axes)
     if values is None:
         raise ArgumentTypeError(f"{op}: axes must be known while tracing; give integers.")
     return [normalize_axis(op, k, x.ndim, "x", x.dims) for k in values.ravel()]

@@ -39,9 +39,9 @@ def _graph(*dims: Any) -> Graph:
 
 
 @pytest.fixture(autouse=True)
-def no_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process has used a device, each round looks where its values are; earlier tests may have used one."""
-    monkeypatch.setattr(importlib.import_module("graphad.graph.evaluate"), "_place_of", None)
+def used_devices() -> None:
+    """As after the first use of a device: rounds of values on the CPU cost no more than before."""
+    importlib.import_module("graphad.devices.run")
 
 
 @pytest.fixture
@@ -158,20 +158,20 @@ def test_a_short_branch_in_long_rounds_gives_a_copy_of_an_operand(asked: list[st
         assert not np.shares_memory(z.data, x.data)
 
 
-def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(parts: list[int]) -> None:
+def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(
+    parts: list[int], asked: list[str]
+) -> None:
     def long_round(x: Any) -> list[Any]:
         size = m.cast(tf.size(x), "float64")  # computed once for each size
         return [_long_round(x) + size]
 
     graph = trace_flat(long_round, [TensorSpec((None,), "float64")]).graph
     executable = Executable(graph)
-    run = in_rounds(executable, None)
+    run = in_rounds(executable.graph, executable, None)
     rng = np.random.default_rng(0)
     for k in range(2 * RUNS + 40):
         x = rng.normal(size=2 if k % 40 == 39 else 3)  # now and then of another shape
         np.testing.assert_array_equal(run(x)[0], evaluate(graph, [x])[0])
-        for size_class in executable.classes:
-            size_class.work = 0  # nothing is requested
     assert len(parts) > RUNS
     sizes = executable.sizes_of([np.ones(3)])
     assert sizes.host._function is not None
@@ -179,7 +179,7 @@ def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(parts: list[
 
 def test_rounds_of_shapes_of_which_one_has_native_code(parts: list[int]) -> None:
     executable = Executable(_graph(None))
-    run = in_rounds(executable, None)
+    run = in_rounds(executable.graph, executable, None)
     small, large = np.ones(2), np.ones(3)
     wanted = [run(x)[0] for x in (small, large)]
     sizes = executable.sizes_of([small])
@@ -198,7 +198,7 @@ def test_rounds_of_shapes_of_which_one_has_native_code(parts: list[int]) -> None
 
 def test_a_loop_goes_on_in_native_code_once_it_is_there(parts: list[int]) -> None:
     executable = Executable(_graph(4))
-    run = in_rounds(executable, None)
+    run = in_rounds(executable.graph, executable, None)
     x = np.ones(4)
     for _ in range(5):
         wanted = run(x)[0]
@@ -214,7 +214,8 @@ def test_a_loop_goes_on_in_native_code_once_it_is_there(parts: list[int]) -> Non
 
 def test_rounds_of_other_settings_look_each_time(parts: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "ROUNDS", 0)  # as a profile does
-    run = in_rounds(Executable(_graph(4)), None)
+    executable = Executable(_graph(4))
+    run = in_rounds(executable.graph, executable, None)
     for _ in range(40):
         run(np.ones(4))
     assert not parts
