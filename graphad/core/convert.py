@@ -70,6 +70,8 @@ def lift(x: object, dtype: DType | None = None) -> Tensor:
             kinds = set(map(type, x))
             if kinds == _FLOATS and dtype is None:
                 return constant_here(_float_list(x))
+            if kinds == _INTEGERS and (found := _integer_list(x, dtype)) is not None:
+                return constant_here(found)
             if _holds_tensors(x, kinds):
                 return _stacked(x, dtype)
         return constant_here(to_numpy(x, dtype))
@@ -105,9 +107,13 @@ def lift_pair(op: str, a: object, b: object) -> tuple[Tensor, Tensor]:
     if isinstance(a, Tensor):
         if isinstance(b, Tensor):
             return a, b
+        if type(b) in _NUMBERS and not a.away:
+            return a, _adopt(op, b, a.dtype)
         convert = getattr(b, "__graphad_tensor__", None)
         if convert is not None:
             return a, convert()
+    elif type(a) in _NUMBERS and isinstance(b, Tensor) and not b.away:
+        return _adopt(op, a, b.dtype), b
     a_known, b_known = _dtype_of(a), _dtype_of(b)
     if a_known is None and b_known is None:
         a = lift(a)
@@ -348,6 +354,15 @@ def _float_list(x: Any) -> Any:
     return found if np.isfinite(found).all() else _large(np.array(x))
 
 
+def _integer_list(x: Any, dtype: DType | None) -> Any:
+    """A short list of Python's integers in int32, or in the dtype asked for; None where the usual way has to look at them."""
+    if len(x) > _SHORT or not (dtype is None or dtype is dtypes.int32 or dtype is dtypes.int64):
+        return None
+    if not _INT32.min <= min(x) <= max(x) <= _INT32.max:
+        return None
+    return np.array(x, np.int32 if dtype is None else dtype.numpy)
+
+
 def _fitted(value: Array | complex | float, dtype: DType, x: object) -> Array:
     try:
         with np.errstate(all="ignore"):
@@ -400,6 +415,7 @@ def _from_python(x: Any, dtype: DType | None) -> np.ndarray:
 
 _BOOLS, _FLOATS = {bool, np.bool_}, {float}
 _INTEGERS = {int}
+_SHORT = 64  # items, of which Python finds the least and the largest sooner than NumPy
 
 
 def array_of(x: object) -> np.ndarray:

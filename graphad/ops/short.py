@@ -26,8 +26,13 @@ from graphad.core.op import Op
 from graphad.core.sparse import Sparse
 from graphad.core.tensor import EagerTensor, Tensor, blank
 from graphad.core.tracebacks import of_call
+from graphad.ops.choice import BESIDE
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+_FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+_NUMBERS = {float: _FLOATS, int: _FLOATS}  # the Python numbers that tensors of these dtypes adopt
 
 
 @functools.cache
@@ -85,7 +90,8 @@ def of_two(
     kinds: frozenset[str],
     usual: Callable[[TensorLike, TensorLike], Tensor],
 ) -> BinaryFunction:
-    """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds; else `usual`."""
+    """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds, or of a tensor of floats
+    and a Python number; else `usual`."""
     quick = quick_dtypes(kinds)
     likely = likely_dtype(quick)
 
@@ -95,6 +101,17 @@ def of_two(
             dtype = a.dtype
             if dtype is b.dtype and (dtype is likely or dtype in quick):
                 try:
+                    z = blank(EagerTensor)
+                    z.data, z.mark = formula(a, b), None
+                    return z
+                except SHORT_WAY_ENDS:
+                    pass
+        elif type(y) in _NUMBERS and type(x) is EagerTensor and busy() is None:
+            a = x.data
+            dtype = a.dtype
+            if dtype in _NUMBERS[type(y)] and dtype in quick and a.size < BESIDE:
+                try:
+                    b = dtype.type(y)
                     z = blank(EagerTensor)
                     z.data, z.mark = formula(a, b), None
                     return z

@@ -136,7 +136,7 @@ COMPARES = {
     ),
 }
 # The ops whose derivative rule has a short way, of which more than 3 % of a small gradient would be lost.
-QUICK_RULES = {"matmul", "mul", "reduce_mean"}
+QUICK_RULES = {"matmul", "mul", "reduce_mean", "reduce_sum"}
 
 
 def _reads_level(text: str) -> bool:
@@ -219,6 +219,64 @@ def test_the_short_way_of_a_rule_gives_the_bits_of_the_rule(
         monkeypatch.setattr(all_ops()[name], "quick_vjp", None)
     for a, b in zip(short, gradients(), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("function", [gd.reduce_mean, gd.reduce_sum, gd.math.reduce_std])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), (), None])
+def test_the_short_rules_of_sums_over_axes_give_the_bits_of_the_rules(
+    function: Any, axis: Any, keepdims: bool, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    x = gd.constant(rng.normal(size=(3, 4, 7)).astype(dtype))
+
+    def gradient() -> Any:
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, axis=axis, keepdims=keepdims)
+            y = y * gd.constant(np.random.default_rng(4).normal(size=y.shape).astype(dtype))
+        found = tape.gradient(y, x)
+        assert found.shape == x.shape and found.dtype == x.dtype
+        return found.numpy()
+
+    short = gradient()
+    for name in QUICK_RULES:
+        monkeypatch.setattr(all_ops()[name], "quick_vjp", None)
+    monkeypatch.setattr(all_ops()["sum_to"], "quick", None)
+    np.testing.assert_array_equal(short, gradient())
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 3), (2, 1)])
+def test_the_short_rules_of_sums_take_empty_and_short_axes(shape: tuple[int, ...]) -> None:
+    x = gd.constant(np.ones(shape))
+    for function, share in ((gd.reduce_sum, 1.0), (gd.reduce_mean, 1.0 / max(shape[0], 1))):
+        with gd.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x, axis=0)
+        np.testing.assert_array_equal(tape.gradient(y, x), np.full(shape, share))
+
+
+@pytest.mark.parametrize("function", [gd.maximum, gd.pow, gd.equal, gd.math.floormod, gd.math.xlogy])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "complex64"])
+@pytest.mark.parametrize("number", [2, 0.5, True, 1e300, 2**40])
+def test_a_number_beside_a_tensor_is_what_its_tensor_is(function: Any, dtype: str, number: Any) -> None:
+    """A short way for floats alone; what it does not take has the words and dtypes of the usual way."""
+    x = gd.constant(np.arange(1, 5).astype(dtype))
+
+    def told(call: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                y = call()
+            return y.dtype, y.numpy().tobytes()
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    def usual() -> Any:
+        with gd.GradientTape():  # beside which nothing short is taken
+            return function(x, number)
+
+    assert told(lambda: function(x, number)) == told(usual)
 
 
 def test_the_gradient_of_a_mean_binds_no_op(monkeypatch: pytest.MonkeyPatch) -> None:

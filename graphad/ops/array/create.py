@@ -186,6 +186,9 @@ def _filled(op: str, shape: object, dtype: DType, value: int) -> Tensor:
     return scalar if sizes == [] else broadcast_for(op, scalar, shape if sizes is None else sizes)
 
 
+_FEW = 4096  # numbers, for which there is memory without asking
+
+
 class _Like(Op):
     """A tensor with the shape of x and every element the same number."""
 
@@ -274,6 +277,10 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | Non
 
 
 def _like(kind: Any, x: TensorLike, dtype: DTypeLike | None) -> Tensor:
+    if dtype is None and is_free(x):
+        data: Any = x.data  # type: ignore[union-attr]
+        if data.ndim and 0 < data.size <= _FEW:
+            return EagerTensor((np.ones if kind.value else np.zeros)(data.shape, data.dtype))
     if not isinstance(x, Tensor):
         x = lift(x)
     wanted = x.dtype if dtype is None else as_dtype(dtype)

@@ -33,6 +33,7 @@ from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import static_integers
+from graphad.ops.rules import scalar_like
 
 if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
@@ -117,7 +118,7 @@ class Pad(Op):
 
 
 def _require_paddings(paddings: Array) -> None:
-    if (paddings < 0).any():
+    if paddings.size and np.minimum.reduce(paddings, None) < 0:
         raise InvalidArgumentError(f"pad: Paddings must be non-negative, got {paddings.tolist()}.")
 
 
@@ -332,7 +333,7 @@ def pad(
             f"pad: paddings has shape {values.shape}; integers of shape (rank, 2) are needed."
         )
     _require_paddings(values)
-    pairs = tuple((int(low), int(high)) for low, high in values)
+    pairs = tuple([(low, high) for low, high in values.tolist()])
     if kind != "constant":
         return bind(MirrorPad(pairs, kind), x)
     return bind(Pad(pairs), x, _fill(constant_values, x))
@@ -341,5 +342,5 @@ def pad(
 def _fill(value: TensorLike, x: Tensor) -> Tensor:
     """The padding value as a tensor; a plain 0 fits every dtype, booleans too."""
     if isinstance(value, bool | int | float | complex) and not value:
-        value = np.zeros((), x.dtype.as_numpy_dtype)[()]
+        return scalar_like(0, x)
     return lift_like("pad", value, x.dtype)

@@ -24,19 +24,19 @@ from graphad.core.tensor import EagerTensor
 from graphad.ops import library
 from graphad.ops.array.create import stop_gradient
 from graphad.ops.choice import chosen
-from graphad.ops.directly import is_free
+from graphad.ops.directly import directly, is_free
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import bessel_far, bessel_zeros, series
 from graphad.ops.math.arithmetic import MUL_ZERO, NEG
 from graphad.ops.math.arithmetic import abs as absolute
 from graphad.ops.math.arithmetic import sign as _sign
-from graphad.ops.math.bessel_modified import modified, second
+from graphad.ops.math.bessel_modified import FAR_SLOPE, far_slope, modified, second
 from graphad.ops.math.by_scipy import but, ended, here_or, of_scipy
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, greater_equal, less
 from graphad.ops.math.exponential import exp, log
 from graphad.ops.math.gamma import digamma
-from graphad.ops.math.native_loops import is_positive, natively
+from graphad.ops.math.native_loops import MANY, is_positive, natively
 from graphad.ops.math.power import sqrt
 from graphad.ops.math.rounding import rint
 from graphad.ops.math.select import where
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from graphad.core.annotations import Array
+    from graphad.core.op import Op
     from graphad.core.tensor import Tensor
 
 
@@ -164,23 +165,16 @@ def _large_i(order: int) -> Callable[[Any], Any]:
     return formula
 
 
-_FAR_DAWSN = 12.0
-
-
 def _far_slope(order: int, sign: float, x: Tensor) -> Tensor:
     """The derivative of the scaled functions for large x > 0, by their asymptotic series: differences would lose digits.
 
     sqrt(2 pi x) exp(-x) I(x) and sqrt(2 x / pi) exp(x) K(x) are the sums of sign ** k a(k) x ** -k.
     """
-    factors, a = [], 1.0
-    for k in range(10):
-        factors.append((k + 0.5) * a)
-        a *= sign * (4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))
+    size, factors = far_slope(order, sign)
     over = scalar_like(1, x) / x
     total = scalar_like(factors[-1], x)
     for factor in factors[-2::-1]:
         total = total * over + scalar_like(factor, x)
-    size = math.sqrt(0.5 / math.pi) if sign < 0 else math.sqrt(0.5 * math.pi)
     return scalar_like(-size, x) * over * sqrt(over) * total
 
 
@@ -189,27 +183,24 @@ def _scaled(order: int, sign: float, near: Callable[[Any, Any], Any]) -> Callabl
 
     def slope(x: Tensor, y: Tensor) -> Tensor:
         size = absolute(x) if sign < 0 else x
-        is_far = greater_equal(size, scalar_like(64, x))
+        is_far = greater_equal(size, scalar_like(FAR_SLOPE, x))
 
         def far(x: Tensor) -> Tensor:
             found = _far_slope(order, sign, absolute(x) if sign < 0 else x)
             return found * _sign(x) if sign < 0 and order == 0 else found
 
-        return _where(is_far, far, x, 64.0, near(x, y))
+        return _where(is_far, far, x, FAR_SLOPE, near(x, y))
 
     return slope
 
 
 def _dawsn_slope(x: Tensor, y: Tensor) -> Tensor:
     """1 - 2 x y, and for large x the asymptotic series of the same."""
-    one, end = scalar_like(1, x), scalar_like(_FAR_DAWSN, x)
+    one, end = scalar_like(1, x), scalar_like(series.FAR_DAWSON, x)
     is_far = greater_equal(absolute(x), end)
     over = one / where(is_far, x, end)
     square = over * over
-    total, factor = scalar_like(0, x), math.prod(range(1, 26, 2)) / 2.0**13
-    for k in range(13, 0, -1):
-        total = total * square + scalar_like(factor, x)
-        factor *= 2.0 / (2 * k - 1)
+    total = _series(series.DAWSON_SLOPE, square)
     return where(is_far, bind(NEG, total * square), one - scalar_like(2, x) * where(is_far, end, x) * y)
 
 
@@ -267,33 +258,62 @@ _SECTIONS = {
 }
 
 
-def _vjp_of(slope: Callable[[Any], Any], is_function: bool = False) -> Callable[..., Any]:
+def _vjp_of(
+    slope: Callable[[Any], Any], is_function: bool = False, loop: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """The rule of a derivative, computed in float64: most are differences, and the derivatives of the others are.
 
     Args:
       is_function: Whether it is one function, or its negative, which is rounded once in float32 too.
+      loop: What `_in_loop` gives for it.
     """
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
         if is_function and x.dtype is float32:
             return (bind(MUL_ZERO, g, slope(x)),)
-        return (bind(MUL_ZERO, g, cast(slope(cast(x, float64)), x.dtype)),)
+        found = None if loop is None else loop(x)
+        return (bind(MUL_ZERO, g, cast(slope(cast(x, float64)), x.dtype) if found is None else found),)
 
     return vjp
 
 
-def _vjp_by_value(slope: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _vjp_by_value(
+    slope: Callable[[Any, Any], Any], loop: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """The same where the derivative is computed from x and the value."""
 
     def vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         x, y = ctx.inputs[0], ctx.outputs[0]
         if x.dtype is float64:
             return (bind(MUL_ZERO, g, slope(x, y)),)
-        wide = cast(x, float64)
-        return (bind(MUL_ZERO, g, cast(slope(wide, bind(ctx.op, wide)), x.dtype)),)
+        found = None if loop is None else loop(x)
+        return (bind(MUL_ZERO, g, _by_float64(slope, ctx.op, x) if found is None else found),)
 
     return vjp
+
+
+def _by_float64(slope: Callable[[Any, Any], Any], op: Op, x: Tensor) -> Tensor:
+    """A derivative that is computed from x and the value, in float64 and rounded."""
+    wide = cast(x, float64)
+    return cast(slope(wide, bind(op, wide)), x.dtype)
+
+
+def _in_loop(
+    name: str, by_float64: Callable[[Tensor], Tensor], native: Any
+) -> Callable[[Tensor], Tensor | None]:
+    """The derivative of many float32 numbers that nothing follows, by the loop of this name; None for others.
+
+    Args:
+      by_float64: Computes it in the usual way, where the loop is not good.
+      native: As in `_row`.
+    """
+    of_arrays = natively(lambda x: by_float64(EagerTensor(x)).data, name, None if native is True else native)
+
+    def slope(x: Tensor) -> Tensor | None:
+        return directly(of_arrays, x) if x.dtype is float32 and is_free(x) and x.data.size >= MANY else None
+
+    return slope
 
 
 def _row(
@@ -313,10 +333,19 @@ def _row(
     `_vjp_of` says of `is_function`."""
     by_library = of_scipy(function or (lambda special: getattr(special, source)))
     formula = by_library if here is None else here_or(here, by_library, name[8] == "1")
+    loop: Any = None
+    if native is not None and not is_function:
+        loop = _in_loop(
+            f"{name}_slope",
+            (lambda x: cast(slope(cast(x, float64)), x.dtype))
+            if by_x
+            else lambda x: _by_float64(slope, op_class(), x),
+            native,
+        )
     op_class = elementwise(
         name,
         formula if native is None else natively(formula, name, None if native is True else native),
-        vjp=_vjp_of(slope, is_function) if by_x else _vjp_by_value(slope),
+        vjp=_vjp_of(slope, is_function, loop) if by_x else _vjp_by_value(slope, loop),
         kinds=FLOATING,
         keeps=(True, not by_x),
         doc=doc + ".",

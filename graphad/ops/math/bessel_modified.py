@@ -89,6 +89,23 @@ _ENDS = 4.0, 8.0, 16.0
 _OVERFLOWS = 700.0  # from about here on exp(x), before I(x) does
 
 
+FAR_SLOPE = (
+    64.0  # from here on the derivatives of the scaled functions are series; differences would lose digits
+)
+
+
+def far_slope(order: int, sign: float) -> tuple[float, list[float]]:
+    """Of the derivative of exp(-x) I(x), with sign -1, or exp(x) K(x), with sign 1: the size and the factors, low order first.
+
+    The derivative is -size x^(-3/2) times the sum of the factors times powers of 1 / x.
+    """
+    factors, a = [], 1.0
+    for k in range(10):
+        factors.append((k + 0.5) * a)
+        a *= sign * (4.0 * order * order - (2 * k + 1) ** 2) / (8.0 * (k + 1))
+    return math.sqrt(0.5 / math.pi) if sign < 0 else math.sqrt(0.5 * math.pi), factors
+
+
 def modified(order: int, scaled: bool) -> Callable[[Array], Array]:
     """The formula of I0 or I1, `scaled` by exp(-|x|) or not, of an array of any float dtype."""
 

@@ -334,6 +334,24 @@ def _zeta_by_x(n: int, s: Array, q: Array) -> Array:
     return sign * (total + np.where((u < last) | (power == 0), 0.0, rest))
 
 
+def _of_any_order(n: int, x: Array, q: Array) -> Array:
+    shape = np.broadcast_shapes(x.shape, q.shape)
+    s, at = (np.broadcast_to(z.astype(np.float64), shape).ravel() for z in (x, q))
+    valid = (s > 1) & (at > 0) & np.isfinite(s) & np.isfinite(at)
+    found = arrays.full(s.shape, np.nan, np.float64, s)
+    with np.errstate(all="ignore"):
+        found[valid] = _zeta_by_x(n, s[valid], at[valid])
+    found[(s > 1) & (at == np.inf)] = 0.0
+    return found.reshape(shape).astype(x.dtype)[()]
+
+
+def _is_usual(x: Array, q: Array) -> Array:
+    return (x > 1) & (x <= 100) & (q > 0) & (q < 1e30)
+
+
+_once = natively(lambda x, q: _of_any_order(1, x, q), "zeta_by_x", _is_usual, operands=2)
+
+
 @define
 class ZetaByX(Elementwise):
     """The n-th derivative in x of zeta(x, y), n from 1 to 12, for x above 1 and y above 0; nan for others. The sum is
@@ -347,14 +365,7 @@ class ZetaByX(Elementwise):
     n: Order
 
     def eval(self, x: Array, q: Array) -> Array:  # type: ignore[override]
-        shape = np.broadcast_shapes(x.shape, q.shape)
-        s, at = (np.broadcast_to(z.astype(np.float64), shape).ravel() for z in (x, q))
-        valid = (s > 1) & (at > 0) & np.isfinite(s) & np.isfinite(at)
-        found = arrays.full(s.shape, np.nan, np.float64, s)
-        with np.errstate(all="ignore"):
-            found[valid] = _zeta_by_x(self.n, s[valid], at[valid])
-        found[(s > 1) & (at == np.inf)] = 0.0
-        return found.reshape(shape).astype(x.dtype)[()]
+        return _once(x, q) if self.n == 1 else _of_any_order(self.n, x, q)  # type: ignore[no-any-return]
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, q = ctx.inputs
@@ -383,10 +394,6 @@ def _zeta_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
         if ctx.needs(1)
         else None,
     )
-
-
-def _is_usual(x: Array, q: Array) -> Array:
-    return (x > 1) & (x <= 100) & (q > 0) & (q < 1e30)
 
 
 Zeta = elementwise(

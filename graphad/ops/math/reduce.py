@@ -51,7 +51,7 @@ from graphad.ops.accumulate import (
     wide,
     widened,
 )
-from graphad.ops.array.broadcast import broadcast_like
+from graphad.ops.array.broadcast import BroadcastTo, broadcast_like
 from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
 from graphad.ops.array.support import is_open, over_open_axes
@@ -146,6 +146,16 @@ class Reduction(Op):
             return broadcast_like(g if over == tuple(range(len(over))) else bind(ExpandDims(over), g), ctx, 0)
         return broadcast_like(self.restored(ctx, g), ctx, 0)
 
+    def spread_array(self, ctx: VjpContext, g: Array) -> Cotangents | None:
+        """The same of an array of floats, not of two bytes."""
+        dims = ctx.shape(0)
+        if not dims or g.dtype.char not in "fd":
+            return None
+        if g.shape and not self.keepdims:
+            over = self.over(len(dims))
+            g = g.reshape([1 if k in over else size for k, size in enumerate(ranked(dims))])
+        return (EagerTensor(BroadcastTo(dims).eval(g)),)
+
 
 _FLOATS_INTS = frozenset({"float", "integer"})
 _KERNEL_KINDS = {
@@ -223,6 +233,9 @@ class ReduceSum(Reduction):
             return None
         return lambda x: PLAIN_SUM(x, axes, dtype, None, keepdims)
 
+    def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
+        return self.spread_array(ctx, g) if g.shape else None
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (self.spread(ctx, g),)
 
@@ -247,8 +260,14 @@ class ReduceMean(Reduction):
 
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
+        if g.shape:
+            if g.dtype.char not in "fd":
+                return None
+            sizes = ranked(ctx.shape(0))
+            count = product(sizes if self.axes is None else [sizes[axis] for axis in self.axes])
+            return self.spread_array(ctx, g / g.dtype.type(count))
         x_bar = np.empty(ranked(ctx.shape(0)), g.dtype)
-        if g.shape or not (x_bar.ndim and x_bar.size):
+        if not (x_bar.ndim and x_bar.size):
             return None
         x_bar.fill(g / wide(g.dtype).type(x_bar.size))
         return (EagerTensor(x_bar),)

@@ -165,9 +165,10 @@ def where(
     """
     if x is None and y is None:
         return bind(WhereIndices(), lift(condition))
-    if isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf":
-        condition = np.not_equal(condition, 0)
-    condition = lift_truths(condition)
+    if not isinstance(condition, Tensor):
+        if isinstance(condition, np.ndarray | np.generic) and condition.dtype.kind in "iuf":
+            condition = np.not_equal(condition, 0)
+        condition = lift_truths(condition)
     if x is None or y is None:
         raise DTypeError("where: x and y must be given together, or neither.")
     x, y = lift_pair("where", x, y)

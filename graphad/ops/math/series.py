@@ -339,6 +339,11 @@ def dawsn_near_zero(x: Array) -> Array:
 _DAWSON_FAR = tuple(math.prod(range(1, 2 * k, 2)) / 2.0 ** (k + 1) for k in range(16))
 
 
+# The derivative for |x| from 12 on, - x^-2 times a sum of powers of x^-2.
+FAR_DAWSON = 12.0
+DAWSON_SLOPE = tuple(2.0 * factor for factor in _DAWSON_FAR[1:14])
+
+
 def dawsn_far(x: Array) -> Array:
     """The same for |x| from 10 on, by the asymptotic series."""
     return arrays.polynomial(_DAWSON_FAR, 1.0 / (x * x)) / x

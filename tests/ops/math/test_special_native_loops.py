@@ -42,6 +42,18 @@ def of_order(n):
     return lambda x: m.polygamma(np.float32(n), x)
 
 
+def slope_of(function, k=0):
+    """Its derivative by operand k."""
+
+    def slope(*xs):
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            y = function(*xs)
+        return tape.gradient(y, xs[k])
+
+    return slope
+
+
 # By the name of the loop: the function, and where its arguments are drawn from, besides what is odd.
 ROWS = {
     "erfinv": (m.erfinv, (-1, 1)),
@@ -58,7 +70,17 @@ ROWS = {
     "expint": (special.expint, (-3, 95)),
     "fresnel_sin": (special.fresnel_sin, (-12, 12)),
     "fresnel_cos": (special.fresnel_cos, (-12, 12)),
+    **{f"bessel_i{k}_slope": (slope_of(getattr(m, f"bessel_i{k}")), (-99, 99)) for k in ("1", "0e", "1e")},
+    **{
+        f"bessel_k{k}_slope": (slope_of(getattr(special, f"bessel_k{k}")), (-1, 99))
+        for k in ("1", "0e", "1e")
+    },
+    "dawsn_slope": (slope_of(special.dawsn), (-19, 19)),
+    "expint_slope": (slope_of(special.expint), (-3, 95)),
+    "fresnel_sin_slope": (slope_of(special.fresnel_sin), (-12, 12)),
+    "fresnel_cos_slope": (slope_of(special.fresnel_cos), (-12, 12)),
     "zeta": (m.zeta, (0.5, 12)),
+    "zeta_by_x": (slope_of(m.zeta), (0.5, 12)),
     "logaddexp": (m.logaddexp, (-9, 9)),
     "hypotenuse": (m.hypot, (-9, 9)),
     "nextafter": (m.nextafter, (-9, 9)),

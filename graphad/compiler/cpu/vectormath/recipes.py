@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-from graphad.compiler.cpu.vectormath import ARITY, MODULES, exact, power, remainders, special
+from graphad.compiler.cpu.vectormath import ARITY, MODULES, exact, power, remainders, special, special_slopes
 from graphad.compiler.cpu.vectormath.text import FORMATS, Block, Format, Value, module_text
 
 # Functions of eager arrays in float32 alone: the number of operands, the dtype that they are widened to, if it is another one,
@@ -34,6 +34,19 @@ EAGER: dict[str, tuple[int, str, Callable[..., Value]]] = {
     "fresnel_sin": (1, "float64", special.fresnel(True)),
     "fresnel_cos": (1, "float64", special.fresnel(False)),
     "zeta": (2, "float64", special.zeta),
+    **{
+        f"bessel_{name}_slope": (1, "float64", function(int(name[1]), name.endswith("e")))
+        for function, names in (
+            (special_slopes.modified_slope, ("i0e", "i1", "i1e")),
+            (special_slopes.second_slope, ("k0e", "k1", "k1e")),
+        )
+        for name in names
+    },
+    "dawsn_slope": (1, "float64", special_slopes.dawsn_slope),
+    "expint_slope": (1, "float64", special_slopes.expint_slope),
+    "fresnel_sin_slope": (1, "float64", special_slopes.fresnel_slope(True)),
+    "fresnel_cos_slope": (1, "float64", special_slopes.fresnel_slope(False)),
+    "zeta_by_x": (2, "float64", special_slopes.zeta_by_x),
     "hypotenuse": (2, "float32", power.hypot),
     "nextafter": (2, "float32", exact.nextafter),
     "copysign": (2, "float32", exact.copy_sign),

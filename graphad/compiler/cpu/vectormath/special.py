@@ -211,6 +211,11 @@ def expint(form: Format, x: Value) -> Value:
     return select(x < 2.0, select(is_close, zero, near), found)
 
 
+def fresnel_angle(square: Value) -> Value:
+    """pi / 2 times an exact square, up to whole turns."""
+    return (square - rint(square * 0.25) * 4.0) * (math.pi / 2)
+
+
 def fresnel(is_sine: bool) -> Callable[[Format, Value], Value]:
     """Fresnel's integrals S or C, whose angle is reduced without an error: the square of a float32 is exact."""
 
@@ -228,7 +233,7 @@ def fresnel(is_sine: bool) -> Callable[[Format, Value], Value]:
             for middle, far in zip(polynomials.FRESNEL_MIDDLE, polynomials.FRESNEL_FAR, strict=True)
         )
         f, g = f * over * (1 / math.pi), g * z * over * (1 / math.pi**2)
-        angle = (square - rint(square * 0.25) * 4.0) * (math.pi / 2)
+        angle = fresnel_angle(square)
         reduced_angle = reduce_angle(form, angle)
         sine, cosine = (finish(form, angle, *reduced_angle) for finish in (finish_sin, finish_cos))
         away = fma(f, cosine, g * sine) if is_sine else fma(g, cosine, -(f * sine))
