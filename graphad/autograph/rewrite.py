@@ -16,10 +16,10 @@ rewritten, and its test must not be a tensor, which `if ag__.decided(c, "if", "y
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from graphad.autograph.generated import ag, alone, load, loaded, thunk
 from graphad.autograph.jumps import Jumps
 from graphad.autograph.names import (
     Names,
@@ -196,7 +196,7 @@ class _Rewriter(ast.NodeTransformer):
         way = self._suspends([*node.body, *node.orelse])
         if way is not None:
             node.test = like(
-                _ag("decided", self.visit(node.test), ast.Constant("if"), ast.Constant(way)), node.test
+                ag("decided", self.visit(node.test), ast.Constant("if"), ast.Constant(way)), node.test
             )
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return node
@@ -206,11 +206,11 @@ class _Rewriter(ast.NodeTransformer):
         test = self.visit(node.test)
         then = self._helper("if_body", self._statements(node.body), names.bound, node)
         otherwise = self._helper("else_body", self._statements(node.orelse), names.bound, node)
-        chosen = _ag(
+        chosen = ag(
             "if_",
             test,
-            _load(then.name),
-            _load(otherwise.name),
+            load(then.name),
+            load(otherwise.name),
             *self._state(node, names, live),
         )
         call = ast.Call(func=chosen, args=[], keywords=[])
@@ -221,7 +221,7 @@ class _Rewriter(ast.NodeTransformer):
         way = self._suspends(body)
         if way is not None:
             node.test = like(
-                _ag("decided", self.visit(node.test), ast.Constant("while"), ast.Constant(way)), node.test
+                ag("decided", self.visit(node.test), ast.Constant("while"), ast.Constant(way)), node.test
             )
             node.body = self._statements(body)
             return node
@@ -229,31 +229,31 @@ class _Rewriter(ast.NodeTransformer):
         names.bound |= names.changed
         test = self._helper("loop_test", [like(ast.Return(self.visit(node.test)), node.test)], set(), node)
         made = self._helper("loop_body", self._statements(body), names.bound, node)
-        asked = _ag("while_", _load(test.name), _load(made.name), *self._loop_state(node, names, options))
-        loop = ast.While(test=asked, body=[_expression(ast.Call(_load(made.name), [], []), node)], orelse=[])
+        asked = ag("while_", load(test.name), load(made.name), *self._loop_state(node, names, options))
+        loop = ast.While(test=asked, body=[alone(ast.Call(load(made.name), [], []), node)], orelse=[])
         return [test, made, like(loop, node)]
 
     def visit_For(self, node: For) -> Statements:  # type: ignore[override] # marked before
         options, body = _options(node.body)
         way = self._suspends([*body, node.target])
         if way is not None:
-            node.iter = like(_ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
+            node.iter = like(ag("counted", self.visit(node.iter), ast.Constant(way)), node.iter)
             return self._python_loop(node, body, way)
         names = names_of([*body, node.target])
         names.bound |= names.changed
         item = self._fresh("item")
         iterated = self.visit(node.iter)
-        first = like(ast.Assign(targets=[self.visit(node.target)], value=_load(item)), node.target)
+        first = like(ast.Assign(targets=[self.visit(node.target)], value=load(item)), node.target)
         extra = node.extra_test
         before: list[ast.stmt] = []
         test: ast.expr = ast.Constant(None)
         if extra is not None:
             helper = self._helper("loop_test", [like(ast.Return(extra), node)], set(), node)
             before.append(helper)
-            test = _load(helper.name)
+            test = load(helper.name)
         made = self._helper("loop_body", [first, *self._statements(body)], names.bound, node, (item,))
-        asked = _ag("for_", iterated, test, _load(made.name), *self._loop_state(node, names, options))
-        call = _expression(ast.Call(_load(made.name), [_load(item)], []), node)
+        asked = ag("for_", iterated, test, load(made.name), *self._loop_state(node, names, options))
+        call = alone(ast.Call(load(made.name), [load(item)], []), node)
         loop = ast.For(target=ast.Name(item, ast.Store()), iter=asked, body=[call], orelse=[])
         return [*before, made, like(loop, node)]
 
@@ -267,8 +267,8 @@ class _Rewriter(ast.NodeTransformer):
         node.target = self.visit(node.target)
         node.body = self._statements(body)
         if node.extra_test is not None:
-            stop = _ag("not_", node.extra_test)
-            test = _ag("decided", stop, ast.Constant("break"), ast.Constant(way))
+            stop = ag("not_", node.extra_test)
+            test = ag("decided", stop, ast.Constant("break"), ast.Constant(way))
             node.body.append(like(ast.If(test=test, body=[ast.Break()], orelse=[]), node))
         return node
 
@@ -339,7 +339,7 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple(elts=self._references(names), ctx=ast.Load()),
         ]
         if options is not None:
-            out.append(_thunk(self.visit(options)))
+            out.append(thunk(self.visit(options)))
         while len(out) > 2 and isinstance(out[-1], ast.Tuple) and not out[-1].elts:
             out.pop()
         return out
@@ -361,19 +361,17 @@ class _Rewriter(ast.NodeTransformer):
         """References to globals, attributes and items that are assigned."""
         refs: list[ast.expr] = []
         for name in sorted(names.bound & self._globals):
-            refs.append(_ag("global_", ast.Constant(self._mangled(name)), ast.Call(_load("globals"), [], [])))
+            refs.append(ag("global_", ast.Constant(self._mangled(name)), ast.Call(load("globals"), [], [])))
         for text, place in sorted(names.places.items()):
             if {node.id for node in walk(place) if isinstance(node, ast.Name)} & names.bound:
                 continue  # the object of the attribute is reassigned too
-            base = _thunk(
-                _loaded(place.value)
-            )  # at the line of the `if` or loop, where debuggers stop anyway
+            base = thunk(loaded(place.value))  # at the line of the `if` or loop, where debuggers stop anyway
             if isinstance(place, ast.Attribute):
                 refs.append(
-                    _ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
+                    ag("attribute", ast.Constant(text), base, ast.Constant(self._mangled(place.attr)))
                 )
             elif isinstance(place, ast.Subscript):
-                refs.append(_ag("item", ast.Constant(text), base, _thunk(_loaded(place.slice))))
+                refs.append(ag("item", ast.Constant(text), base, thunk(loaded(place.slice))))
         return refs
 
     def _assignment(self, node: ast.Assign | ast.AugAssign) -> ast.stmt:
@@ -383,13 +381,11 @@ class _Rewriter(ast.NodeTransformer):
         """
         node = self.generic_visit(node)
         for place in assigned_places(node):
-            text, base = ast.Constant(ast.unparse(place)), _loaded(place.value)
+            text, base = ast.Constant(ast.unparse(place)), loaded(place.value)
             if isinstance(place, ast.Attribute):
-                noted = _ag(
-                    "attribute_noted", node.value, text, base, ast.Constant(self._mangled(place.attr))
-                )
+                noted = ag("attribute_noted", node.value, text, base, ast.Constant(self._mangled(place.attr)))
             else:
-                noted = _ag("item_noted", node.value, text, base, _loaded(place.slice))
+                noted = ag("item_noted", node.value, text, base, loaded(place.slice))
             node.value = like(noted, node.value)
         return node
 
@@ -404,7 +400,7 @@ class _Rewriter(ast.NodeTransformer):
         if "ASSERT_STATEMENTS" not in self._features or binds_in_expression(node):
             return self.generic_visit(node)
         message = ast.Constant(None) if node.msg is None else self.visit(node.msg)
-        return _expression(_ag("assert_", _thunk(self.visit(node.test)), _thunk(message)), node)
+        return alone(ag("assert_", thunk(self.visit(node.test)), thunk(message)), node)
 
     def visit_FunctionDef(self, node: Function) -> ast.stmt:
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
@@ -430,7 +426,7 @@ class _Rewriter(ast.NodeTransformer):
             node.value = value
             return node
         self._moved.add(node.target.id)
-        return like(_ag("bound", _thunk(_load(node.target.id)), value), node)
+        return like(ag("bound", thunk(load(node.target.id)), value), node)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -439,11 +435,11 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else None
         if name == "super" and not node.args and not node.keywords and self._parameters:
-            node.args = [like(_load(n), node) for n in ("__class__", self._parameters[0])]
+            node.args = [like(load(n), node) for n in ("__class__", self._parameters[0])]
             return node
         new = self.generic_visit(node)
         if name not in _OF_FRAMES:
-            of = _ag("of", new.func)
+            of = ag("of", new.func)
             if any(isinstance(x, ast.Call) for given in (*new.args, *new.keywords) for x in ast.walk(given)):
                 of.keywords = [ast.keyword("settled", ast.Constant(False))]
             new.func = like(of, new.func)
@@ -451,7 +447,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         new = self.generic_visit(node)
-        new.ifs = [like(_ag("kept", test), test) for test in new.ifs]
+        new.ifs = [like(ag("kept", test), test) for test in new.ifs]
         return new
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
@@ -460,14 +456,14 @@ class _Rewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         first, rest = self.visit(node.values[0]), [self._apart(value) for value in node.values[1:]]
         name = "and_" if isinstance(node.op, ast.And) else "or_"
-        call = _ag(name, first, *rest)
+        call = ag(name, first, *rest)
         call.keywords += [ast.keyword("shared", value) for value in shared]
         return like(call, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return like(_ag("not_", operand), node)
+            return like(ag("not_", operand), node)
         node.operand = operand
         return node
 
@@ -482,7 +478,7 @@ class _Rewriter(ast.NodeTransformer):
         pairs = [signs[0], second]
         for sign, value in zip(signs[1:], rest, strict=True):
             pairs += [sign, value]
-        call = _ag("compare", first, *pairs)
+        call = ag("compare", first, *pairs)
         call.keywords += [ast.keyword("shared", value) for value in shared]
         return like(call, node)
 
@@ -491,14 +487,14 @@ class _Rewriter(ast.NodeTransformer):
         if shared is None:
             return self.generic_visit(node)
         test, body, orelse = self.visit(node.test), self._apart(node.body), self._apart(node.orelse)
-        return like(_ag("if_expression", test, body, orelse, *shared), node)
+        return like(ag("if_expression", test, body, orelse, *shared), node)
 
     def _apart(self, node: ast.expr) -> ast.Lambda:
         """An expression as a function, which a tensor may call or not."""
         self._late += 1
         value = self.visit(node)
         self._late -= 1
-        return _thunk(value)
+        return thunk(value)
 
     def _shared(self, node: ast.BoolOp | ast.IfExp | ast.Compare) -> list[ast.expr] | None:
         """A function whose cells are the variables that late parts of an expression change; empty if they change none, None if
@@ -509,8 +505,8 @@ class _Rewriter(ast.NodeTransformer):
             names.bound and (self._lambdas or names.bound & self._globals)
         ):
             return None
-        changed: list[ast.expr] = [_load(name) for name in sorted(names.changed | names.bound)]
-        return [_thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
+        changed: list[ast.expr] = [load(name) for name in sorted(names.changed | names.bound)]
+        return [thunk(ast.Tuple(elts=changed, ctx=ast.Load()))] if changed else []
 
 
 class _Lists(ast.NodeTransformer):
@@ -529,7 +525,7 @@ class _Lists(ast.NodeTransformer):
         if name is None or len(args) != 1:
             return node
         return like(
-            ast.Assign(targets=[ast.Name(name, ast.Store())], value=_ag("append", _load(name), *args)), node
+            ast.Assign(targets=[ast.Name(name, ast.Store())], value=ag("append", load(name), *args)), node
         )
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
@@ -537,7 +533,7 @@ class _Lists(ast.NodeTransformer):
         if name is None or args or len(node.targets) != 1:
             return node
         both = ast.Tuple(elts=[ast.Name(name, ast.Store()), node.targets[0]], ctx=ast.Store())
-        return like(ast.Assign(targets=[both], value=_ag("pop", _load(name))), node)
+        return like(ast.Assign(targets=[both], value=ag("pop", load(name))), node)
 
     def _method(self, value: ast.AST, method: str) -> tuple[str | None, list[ast.expr]]:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not value.keywords:
@@ -553,7 +549,7 @@ def _options(body: list[ast.stmt]) -> tuple[ast.Call | None, list[ast.stmt]]:
         if isinstance(call, ast.Call):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
             if name == "set_loop_options":
-                options = like(ast.Call(_ag("options").func, call.args, call.keywords), call)
+                options = like(ast.Call(ag("options").func, call.args, call.keywords), call)
                 options.is_ours = True  # type: ignore[attr-defined]
                 return options, [*body[:k], *body[k + 1 :]]
     return None, body
@@ -574,36 +570,3 @@ def _without_declarations(body: list[ast.stmt]) -> list[ast.stmt]:
                 part.body = _without_declarations(part.body)
         out.append(node)
     return out
-
-
-def _ag(name: str, *args: ast.expr) -> ast.Call:
-    made = ast.Call(
-        func=ast.Attribute(value=_load("ag__"), attr=name, ctx=ast.Load()), args=list(args), keywords=[]
-    )
-    made.is_ours = True  # type: ignore[attr-defined]
-    return made
-
-
-def _load(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _loaded(node: ast.expr) -> ast.expr:
-    """An assigned expression as one that is read, without a position."""
-    node = copy.deepcopy(node)
-    if hasattr(node, "ctx"):
-        node.ctx = ast.Load()
-    for part in walk(node):
-        if hasattr(part, "lineno"):
-            for mark in part._attributes:
-                delattr(part, mark)
-    return node
-
-
-def _thunk(value: ast.expr) -> ast.Lambda:
-    args = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return ast.Lambda(args=args, body=value)
-
-
-def _expression(value: ast.expr, place: ast.AST) -> ast.Expr:
-    return like(ast.Expr(value), place)
