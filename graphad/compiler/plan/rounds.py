@@ -21,16 +21,12 @@ def in_rounds(executable: Executable, jit_compile: bool | None) -> Callable[...,
     """
     sizes: Sizes | None = None
     shapes: tuple[Any, ...] = ()
-    left = 0
+    left, is_plain = 0, executable.is_plain
 
     def run(*values: Any) -> Sequence[Any]:
         nonlocal sizes, shapes, left
-        if (
-            sizes
-            and left
-            and shapes == tuple([x.shape for x in values])
-            and not executable.are_ragged(values)
-        ):
+        found = tuple([x.shape for x in values]) if is_plain else executable.shapes_of(values)
+        if sizes and left and found == shapes:
             left -= 1
             before = work.nodes
             outputs: Sequence[Any] = sizes.host.run_part(values)
@@ -39,7 +35,7 @@ def in_rounds(executable: Executable, jit_compile: bool | None) -> Callable[...,
             return outputs
         outputs = executable.run(values, jit_compile)
         sizes = executable.on_host(values, jit_compile)  # of these values: rounds of others look again
-        shapes, left = tuple([x.shape for x in values]), ROUNDS
+        shapes, left = found, ROUNDS
         return outputs
 
     return run
