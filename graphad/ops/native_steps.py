@@ -38,6 +38,11 @@ def pays(numbers: int) -> bool:
     return True
 
 
+def are_few(numbers: int) -> bool:
+    """Whether `by_step` gives nothing for so few numbers, whatever the form."""
+    return numbers < _MANY
+
+
 def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any, numbers: int) -> Any:
     """What the step of a form computes of NumPy arrays; None where the usual way must be taken.
 

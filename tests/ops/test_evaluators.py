@@ -9,21 +9,25 @@ import numpy as np
 import pytest
 
 from graphad.core.dtypes import bfloat16, float32, float64, from_numpy
-from graphad.core.errors import GraphadError, MatrixError
+from graphad.core.errors import GraphadError, MatrixError, OutOfRangeError
 from graphad.core.op import Op
+from graphad.core.references import AT
 from graphad.core.spec import TensorSpec
 from graphad.graph.evaluate import evaluate
 from graphad.graph.fitted import evaluator_of
 from graphad.graph.ir import Node
+from graphad.ops.array.broadcast import BroadcastTo, SumTo
+from graphad.ops.array.gather import Gather
 from graphad.ops.array.join import Stack
-from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.slice import Slice, SliceGrad
+from graphad.ops.array.keys import FULL, REST
+from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.slice import GetItem, Slice, SliceGrad
 from graphad.ops.linalg import direct
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.linalg.systems import TriangularSolve
 from graphad.ops.math.arithmetic import MUL, NEG, SUB
 from graphad.ops.math.compare import LESS
-from graphad.ops.math.reduce import ReduceSum
+from graphad.ops.math.reduce import ReduceLogSumExp, ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from graphad.ops.math.select import SELECT
 from graphad.ops.random.draw import Draw
 from tests.support.bits import same_bits
@@ -75,7 +79,15 @@ def test_every_case_has_the_same_bits() -> None:
         "stack",
         "select",
         "reduce_sum",
+        "reduce_mean",
+        "reduce_max",
+        "reduce_logsumexp",
         "matmul",
+        "broadcast_to",
+        "sum_to",
+        "expand_dims",
+        "gather",
+        "getitem",
     }
 
 
@@ -103,6 +115,65 @@ def test_special_numbers_have_the_same_bits(dtype: str) -> None:
     _check(ReduceSum(None, False), np.stack([x, -x]))
     _check(Slice((6, 1), (-2, 1), (3, 2)), np.stack([x, y, x], 1))
     _check(SliceGrad((6,), (-2,), (8,)), x[:3])
+
+
+def test_indices_that_only_the_run_knows_take_what_eval_takes() -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    i, j, outside = np.int32(1), np.int64(-2), np.int32(2)
+    first, second = (AT, 1), (AT, 2)
+    for key, given in (
+        ((first,), (i,)),
+        ((first, second), (i, j)),
+        ((second, FULL, first), (i, np.int32(-1))),
+        ((FULL, 1, first), (i,)),
+        ((first, 0, second), (i, j)),
+    ):
+        _check(GetItem(key), x, *given)
+    _check(GetItem((first,)), x[0, 0], j)
+    f = evaluator_of(GetItem((first,)), _specs([x, outside]))
+    assert f is not None
+    with pytest.raises(OutOfRangeError, match=r"slice index 2 of dimension 0 out of bounds"):
+        f(x, outside)
+    for unknown in ((REST, first), (first, ("slice", None, second, None, None))):  # eval knows what they clip
+        assert evaluator_of(GetItem(unknown), _specs([x, i, i])) is None
+
+
+def test_lookups_of_known_sizes_take_what_eval_takes_and_refuse_what_is_outside() -> None:
+    x, several = np.arange(12.0).reshape(3, 4), np.array([[2, 0], [1, 2]])
+    for op in (Gather(0), Gather(1)):
+        _check(op, x, several)
+        _check(op, x, np.int32(1))
+        f = evaluator_of(op, _specs([x, several]))
+        g = evaluator_of(op, _specs([x, np.int64(1)]))
+        assert f is not None and g is not None
+        y = g(x, np.int64(1))
+        assert not np.shares_memory(y, x)
+        for bad in (-1, 4):
+            with pytest.raises(OutOfRangeError, match="indices"):
+                g(x, np.int64(bad))
+            with pytest.raises(OutOfRangeError, match=r"indices\[1,0\] = "):
+                f(x, np.array([[0, 0], [bad, 0]]))
+    _check(Gather(0), x[:, 0].copy(), np.int32(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_reductions_of_special_numbers_have_the_same_bits(dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        x = np.stack([_SPECIAL, _SPECIAL[::-1], np.full(8, -np.inf)]).astype(dtype)
+    x = np.concatenate([x, np.random.default_rng(0).normal(size=(3, 8)).astype(dtype)])
+    for axes in (None, (0,), (1,), (0, 1), (-1,)):
+        for keepdims in (False, True):
+            for kind in (ReduceMean, ReduceMax, ReduceMin, ReduceLogSumExp):
+                _check(kind(axes, keepdims), x)
+                _check(kind(axes, keepdims), x[3:])
+    for want in ((), (1, 8), (6, 1), (8,), (1, 1)):
+        _check(SumTo(want), x)
+    _check(BroadcastTo((2, 6, 8)), x)
+    _check(BroadcastTo((6, 8)), x[:, :1].copy())
+    _check(BroadcastTo((2, 2)), x[0, 5])
+    _check(ExpandDims((0, -1)), x)
+    for axis in (0, 1, 2, -1):
+        _check(Stack(axis), x, x[::-1], -x)
 
 
 def test_products_of_small_matrices_have_the_same_bits() -> None:

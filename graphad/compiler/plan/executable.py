@@ -137,6 +137,7 @@ class Executable:
 
     Attributes:
       place: The device of a call's values, such as "cpu:0" or "cuda:1".
+      is_plain: Whether the values of a call are arrays whose shapes are all that is asked of them.
       options: The options of compiling, which follow the setting of the process; plans made under other options are set aside.
     """
 
@@ -155,6 +156,7 @@ class Executable:
         # They may read an input that is a stack of slices that differ in shape, which a loop kept for its derivative.
         self._may_be_ragged = any(i < len(graph.inputs) for node in parts for i in node.inputs)
         self._has_parts = bool(parts)
+        self.is_plain = not self._handles and not self._may_be_ragged
         self._last: Any = None  # the native call that ran last
         self._lock = forks.rlock()
 
@@ -359,14 +361,19 @@ class Executable:
         """Whether some values are stacks of slices that may differ in shape."""
         return self._may_be_ragged and any(hasattr(v, "known_shape") for v in values)
 
+    def shapes_of(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The shapes by which the values of a call have their `Sizes`: of a variable that of its current value."""
+        if self.is_plain:
+            return tuple([v.shape for v in values])
+        if self.are_ragged(values):
+            return tuple([_known_shape(v) for v in values])
+        if self._handles:
+            return tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])
+        return tuple([v.shape for v in values])
+
     def sizes_of(self, values: Sequence[Any]) -> Sizes:
         """The `Sizes` that runs a call with these values."""
-        if self.are_ragged(values):
-            shapes = tuple([_known_shape(v) for v in values])
-        elif self._handles:
-            shapes = tuple([v.data.shape if isinstance(v, Handle) else v.shape for v in values])
-        else:
-            shapes = tuple([v.shape for v in values])
+        shapes = self.shapes_of(values)
         found = self._sizes.get(shapes)
         return found if found is not None else paused(lambda: self._bind(shapes))
 

@@ -22,16 +22,12 @@ def in_rounds(graph: Graph, executable: Executable, jit_compile: bool | None) ->
     """
     sizes: Sizes | None = None
     shapes: tuple[Any, ...] = ()
-    left = 0
+    left, is_plain = 0, executable.is_plain
 
     def round_of(*values: Any) -> Sequence[Any]:
         nonlocal sizes, shapes, left
-        if (
-            sizes
-            and left
-            and shapes == tuple([x.shape for x in values])
-            and not executable.are_ragged(values)
-        ):
+        found = tuple([x.shape for x in values]) if is_plain else executable.shapes_of(values)
+        if sizes and left and found == shapes:
             left -= 1
             before = work.nodes
             outputs: Sequence[Any] = sizes.host.run_part(values)
@@ -43,7 +39,7 @@ def in_rounds(graph: Graph, executable: Executable, jit_compile: bool | None) ->
             return run(graph, values)
         outputs = executable.run(values, jit_compile)
         sizes = executable.on_host(values, jit_compile)  # of these values: rounds of others look again
-        shapes, left = tuple([x.shape for x in values]), ROUNDS
+        shapes, left = found, ROUNDS
         return outputs
 
     return round_of

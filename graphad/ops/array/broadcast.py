@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,15 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, is_one
+from graphad.core.dims import Dim, Size, is_one, product
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
 from graphad.core.schema import Given
-from graphad.core.shapes import RawSize, format_dims
+from graphad.core.shapes import RawSize, are_numbers, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.accumulate import summed
+from graphad.ops.accumulate import MANY, PLAIN_SUM, summed, wide
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.shape import shape_of
 from graphad.ops.array.sizes import (
@@ -41,6 +41,7 @@ from graphad.ops.array.sizes import (
 )
 
 _FEW_TIMES, _FEWER_TIMES, _WIDE = 64, 8, 512
+_FEW = 1024  # numbers, which NumPy writes as quickly as others look how they lie
 
 
 @define
@@ -77,6 +78,21 @@ class BroadcastTo(Op):
         else:
             out[...] = x
         return out
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        x, shape, evaluate = specs[0], self.shape, self.eval
+        dtype = x.dtype.numpy
+        if not shape or not are_numbers(shape) or product(shape) > _FEW or dtype.kind not in "biufc":
+            return None
+
+        def filled(x: Any) -> Any:
+            if isinstance(x, np.generic) or type(x) is np.ndarray:
+                out = np.empty(shape, dtype)
+                out[...] = x
+                return out
+            return evaluate(x)
+
+        return filled
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data
@@ -173,6 +189,18 @@ class SumTo(Op):
         if type(y) is not Dim:  # a symbol, where x holds sizes
             y = y.reshape(want)
         return y  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        x, want = specs[0], self.shape
+        dims, dtype = ranked(x.dims), x.dtype.numpy
+        if not dims or not are_numbers(want) or product(dims) >= MANY:
+            return None
+        if wide(dtype) is not dtype or dtype.kind not in "fc":
+            return None
+        axes = summed_axes(dims, want)
+        if len(dims) - len(axes) == len(want):
+            return lambda x: PLAIN_SUM(x, axes, dtype, None, False)
+        return lambda x: PLAIN_SUM(x, axes, dtype, None, False).reshape(want)
 
     def quick(self, x: Tensor) -> Array | None:
         data = x.data

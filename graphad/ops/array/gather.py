@@ -6,7 +6,7 @@ The first `batch_dims` axes of parameters and indices correspond. The gradient o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,20 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import Size, product
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import (
+    MOST_AXES,
     are_compatible,
     are_numbers,
     format_dims,
     is_definite,
     normalize_axis,
+    ranked,
     require_axes,
 )
 from graphad.core.spec import TensorSpec
@@ -117,6 +119,26 @@ class Gather(Op):
         y = np.moveaxis(p, 2, 1)[np.arange(p.shape[0])[:, None], i]
         tail = np.shape(indices)[self.batch_dims :]
         return np.moveaxis(y, 1, 2).reshape((*params.shape[:axis], *tail, *params.shape[axis + 1 :]))  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (params, indices), evaluate = specs, self.eval
+        dims, places = ranked(params.dims), ranked(indices.dims)
+        if self.batch_dims or not product(dims) or not product(places) or len(dims) + len(places) > MOST_AXES:
+            return None
+        axis = self.axis % len(dims)
+        size = dims[axis]
+
+        def one(params: Array, index: Any) -> Any:
+            if type(params) is np.ndarray and 0 <= index < size:
+                return params.take(index, axis)
+            return evaluate(params, index)
+
+        def several(params: Array, indices: Array) -> Any:
+            if type(params) is type(indices) is np.ndarray and arrays.are_below(indices, size):
+                return params.take(indices, axis)
+            return evaluate(params, indices)
+
+        return several if places else one
 
     @else_eval(READS_ANYWHERE)
     def lower(self, params: TensorSpec, indices: TensorSpec) -> kernels.forms.Form | None:

@@ -205,8 +205,23 @@ class Stack(Op):
         first, count, evaluate = specs[0], len(specs), self.eval
         dtype = first.dtype.numpy
         number = dtype.type
-        if first.dims or len(specs) > _FEW_NUMBERS or dtype.kind not in "fiub":
+        if len(specs) > _FEW_NUMBERS or dtype.kind not in "fiub":
             return None
+        dims = ranked(first.dims)
+        axis = self.axis % (len(dims) + 1)
+        shape, before = (*dims[:axis], count, *dims[axis:]), (slice(None),) * axis
+        keys = [(*before, k) for k in range(count)]
+
+        def of_arrays(*xs: Array) -> Any:
+            out = np.empty(shape, dtype)
+            for key, x in zip(keys, xs, strict=True):
+                if type(x) is not np.ndarray:
+                    return evaluate(*xs)
+                out[key] = x
+            return out
+
+        if dims:
+            return of_arrays if all(spec.dims == dims for spec in specs) else None
 
         def of_numbers(*xs: Array) -> Any:
             out = np.empty(count, dtype)

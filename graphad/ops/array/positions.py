@@ -11,7 +11,7 @@ import numpy as np
 import graphad.kernels as kernels
 from graphad.core.annotations import Array
 from graphad.core.spec import TensorSpec
-from graphad.ops.native_steps import by_step
+from graphad.ops.native_steps import are_few, by_step
 
 # Why no loop carries them. It walks its operands by strides that are known before it runs, and cannot raise.
 READS_ANYWHERE = "where it reads is in its indices, and one that is outside is an error"
@@ -45,6 +45,8 @@ def combined(
 
     The arguments but the first ones are those of `forms.Indexed`. Where a slice is one number, NumPy's loops are quicker.
     """
+    if are_few(values.size):
+        return None
     depth = indices.shape[-1] if has_coordinates else 1
     places = indices.shape[lead : indices.ndim - has_coordinates]
     fits = values.shape == (

@@ -35,7 +35,7 @@ from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.reduce import reduce_sum
-from graphad.ops.native_steps import by_step
+from graphad.ops.native_steps import are_few, by_step
 from graphad.ops.rules import require_rank
 
 
@@ -330,10 +330,10 @@ class BandPart(Op):
         return x
 
     def eval(self, x: Array) -> Array:
-        form = kernels.forms.Band(self.lower_, self.upper)
-        found = by_step(form, (x,), x.shape, x.dtype, x.size) if x.ndim > 1 else None
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        if x.ndim > 1 and not are_few(x.size):
+            found = by_step(kernels.forms.Band(self.lower_, self.upper), (x,), x.shape, x.dtype, x.size)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
         rows, columns = x.shape[-2:]
         return chosen(_band(rows, columns, self.lower_, self.upper), x, x.dtype.type(0))
 

@@ -116,8 +116,9 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
     """The solution x of a x = b for small real matrices a, of which a form names the triangle, in float64: each row of x, once
     divided, is taken from all further ones, product by product. Raises: MatrixError: there is a 0 on the diagonal.
     """
-    n, shape = a.shape[-1], (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
-    found = None
+    n, shape, found = a.shape[-1], b.shape, None
+    if a.ndim > 2 or b.ndim > 2:
+        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
     if a.shape == (*b.shape[:-1], b.shape[-2]):  # a step would read and write past them
         found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -234,7 +235,7 @@ class TriangularSolve(_System):
         return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
 
     def _form(self) -> forms.Library:
-        return forms.Library("gesv", self.adjoint, "lower" if self.lower_ != self.adjoint else "upper")
+        return _triangle(self.lower_, self.adjoint)
 
     @else_eval(FACTORISED)
     def lower(self, a: TensorSpec, b: TensorSpec) -> forms.Form | None:
@@ -249,6 +250,11 @@ class TriangularSolve(_System):
             half = bind(BandPart(-1, 0) if self.lower_ else BandPart(0, -1), bind(NEG, full))
             a_bar = unbroadcast(ctx, 0, half)
         return a_bar, unbroadcast(ctx, 1, b_bar) if ctx.needs(1) else None
+
+
+@functools.cache
+def _triangle(lower: bool, adjoint: bool) -> forms.Library:
+    return forms.Library("gesv", adjoint, "lower" if lower != adjoint else "upper")
 
 
 class OfMatrix(Op):

@@ -104,7 +104,8 @@ def _div_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def no_zero(op: str, y: DeviceArray | Array) -> None:
     # Sizes arrive as objects while a graph is specialised; they are never 0 there.
-    if getattr(y, "dtype", np.dtype(object)).kind in "iu" and not np.all(y):
+    is_whole = getattr(y, "dtype", np.dtype(object)).kind in "iu"
+    if is_whole and not (np.all(y) if y.ndim else y):
         raise InvalidArgumentError(f"{op}: Integer division by zero; make sure that no element of y is 0.")
 
 

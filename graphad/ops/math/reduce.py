@@ -215,6 +215,11 @@ def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Tensor:
     return bind(CountOf(axes, dtype), x)
 
 
+def _is_plain(x: TensorSpec) -> bool:
+    """Whether an operand with axes has so few numbers, accumulated in their own dtype, that NumPy's loop is the quickest."""
+    return bool(x.dims) and product(ranked(x.dims)) < MANY and wide(x.dtype.numpy) is x.dtype.numpy
+
+
 @define
 class ReduceSum(Reduction):
     """The sum over `axes`; 0 for none."""
@@ -229,7 +234,7 @@ class ReduceSum(Reduction):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         (x,), axes, keepdims = specs, self.axes, self.keepdims
         dtype = x.dtype.numpy
-        if not x.dims or product(x.dims) >= MANY or wide(dtype) is not dtype or dtype.kind not in "fc":
+        if not _is_plain(x) or dtype.kind not in "fc":
             return None
         return lambda x: PLAIN_SUM(x, axes, dtype, None, keepdims)
 
@@ -257,6 +262,14 @@ class ReduceMean(Reduction):
             return _integer_mean(x, self.axes, self.keepdims, count)  # type: ignore[no-any-return]
         total = ADDED(x, self.axes, wide(x.dtype), None, self.keepdims)
         return as_dtype_of(total / total.dtype.type(count), x)
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), axes, keepdims = specs, self.axes, self.keepdims
+        if not _is_plain(x) or x.dtype.numpy.kind not in "fc":
+            return None
+        dims, dtype = ranked(x.dims), x.dtype.numpy
+        count = dtype.type(product([dims[axis] for axis in self.over(len(dims))]))
+        return lambda x: PLAIN_SUM(x, axes, dtype, None, keepdims) / count
 
     def quick_vjp(self, ctx: VjpContext, g: Array) -> Cotangents | None:
         # A scalar result, as a loss in nearly every model, is the mean over all axes, however they are given.
@@ -307,6 +320,13 @@ class _Extreme(Reduction):
             return formula.reduce(x, self.axes, None, None, self.keepdims)  # type: ignore[no-any-return]
         lowest = kernels.scalars.identity_of(self.combine or "", dtypes.from_numpy(x.dtype))
         return formula.reduce(x, self.axes, None, None, self.keepdims, initial=lowest)  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), axes, keepdims = specs, self.axes, self.keepdims
+        reduce = type(self).formula.reduce
+        if not _is_plain(x) or not product(ranked(x.dims)):
+            return None
+        return lambda x: reduce(x, axes, None, None, keepdims)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = ctx.inputs[0]
@@ -430,6 +450,22 @@ class ReduceLogSumExp(Reduction):
         y = (np.log(total) + top).astype(dtype)
         y = y if self.keepdims else np.squeeze(y, None if self.axes is None else self.axes)
         return y if y.ndim else y[()]  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), axes, evaluate = specs, self.axes, self.eval
+        if not _is_plain(x) or not product(ranked(x.dims)):
+            return None
+        want, first = self.infer(x).dims, (0,) * len(ranked(x.dims))
+        top_of, log, exp, is_finite = np.maximum.reduce, np.log, np.exp, np.isfinite
+
+        def of_finite(x: Array) -> Any:
+            top = top_of(x, axes, None, None, True)
+            if not ALL_TRUE(is_finite(top), None):
+                return evaluate(x)
+            y = log(PLAIN_SUM(exp(x - top), axes, None, None, True)) + top
+            return y.reshape(want) if want else y[first]
+
+        return of_finite
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # The result is rounded relative to its own size, so for large values the shares must be normalised to sum to 1.

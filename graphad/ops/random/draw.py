@@ -212,6 +212,9 @@ class Draw(Op):
         def numbers(key: Array) -> Any:
             return draw(key, count, dtype).reshape(shape) if type(key) is np.ndarray else evaluate(key)
 
+        if not shape and self.kind == "uniform" and dtype.char in "fd":
+            return lambda key: philox.one_uniform(key, dtype) if type(key) is np.ndarray else evaluate(key)
+
         def number(key: Array) -> Any:
             return draw(key, 1, dtype)[0] if type(key) is np.ndarray else evaluate(key)
 

@@ -125,6 +125,17 @@ def _words_of_arrays(key: Array | DeviceArray, count: int, bits: int) -> Any:
     return flat.reshape((*key.shape[:-1], each * counter.size))[..., :count]
 
 
+def one_uniform(key: np.ndarray, dtype: np.dtype[Any]) -> Any:
+    """The number of `uniform(key, 1, dtype)` as a NumPy scalar, for float32 and float64: integers of so few bits are floats."""
+    word = stream(key).random_raw()
+    if dtype.itemsize == 8:
+        return np.float64((word >> 11) * _UNIT[8])
+    return np.float32(((word & 0xFFFFFFFF) >> 8) * _UNIT[4])
+
+
+_UNIT = {8: 2.0**-53, 4: 2.0**-24}
+
+
 def uniform(key: Any, count: int, dtype: DTypeLike | None) -> np.ndarray:
     """Numbers k / 2^m with k from 0 to 2^m - 1, where m is the precision of the dtype (24 for float32, 53 for float64)."""
     found = _by_step("uniform", key, count, dtype)

@@ -115,9 +115,12 @@ class Fft(_Transform):
     def eval(self, x: Array) -> Array:
         if not x.size:
             return np.array(x)
+        norm: Any = "forward" if self.scaled is not self.inverse else "backward"
+        if self.rank == 1 and type(x) is np.ndarray:  # without the bookkeeping of several axes
+            return np.fft.ifft(x, norm=norm) if self.inverse else np.fft.fft(x, norm=norm)
         if self.inverse:
-            return np.fft.ifftn(x, axes=_last(self.rank), norm="backward" if self.scaled else "forward")
-        return np.fft.fftn(x, axes=_last(self.rank), norm="forward" if self.scaled else "backward")
+            return np.fft.ifftn(x, axes=_last(self.rank), norm=norm)
+        return np.fft.fftn(x, axes=_last(self.rank), norm=norm)
 
     def lower(self, x: TensorSpec) -> forms.Form:
         return forms.Transformed("fft", self.rank, inverse=self.inverse, scaled=self.scaled)

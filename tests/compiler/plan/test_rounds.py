@@ -159,7 +159,7 @@ def test_a_short_branch_in_long_rounds_gives_a_copy_of_an_operand(asked: list[st
 
 
 def test_rounds_compute_what_runs_compute_and_go_over_to_a_function(
-    parts: list[int], asked: list[str]
+    asked: list[str], parts: list[int]
 ) -> None:
     def long_round(x: Any) -> list[Any]:
         size = m.cast(tf.size(x), "float64")  # computed once for each size
@@ -384,3 +384,77 @@ def test_printed_steps_read_again_in_the_next_run_what_depends_only_on_sizes() -
     for _ in range(3):
         for a, b in zip(function(x), plan.run([x]), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_native_code_may_come_in_any_round() -> None:
+    graph = _graph(4)
+    x = np.linspace(-1.0, 1.0, 4)
+    wanted = evaluate(graph, [x])[0]
+    for arrival in range(ROUNDS + 4):
+        executable = Executable(graph)
+        run = in_rounds(executable, None)
+        for k in range(2 * ROUNDS + 4):
+            if k == arrival:
+                assert executable.sizes_of([x]).size_class.compilation.wait()
+            np.testing.assert_array_equal(run(x)[0], wanted)
+        assert executable.sizes_of([x]).native is not None
+
+
+@pytest.mark.parametrize("jit_compile", [True, False])
+def test_what_the_user_asks_for_holds_in_each_round(jit_compile: bool, parts: list[int]) -> None:
+    executable = Executable(_graph(4))
+    run = in_rounds(executable, jit_compile)
+    x = np.linspace(-1.0, 1.0, 4)
+    wanted = evaluate(executable.graph, [x])[0]
+    for k in range(ROUNDS + 4):
+        if k == 3:
+            executable.sizes_of([x]).size_class.compilation.wait()
+        np.testing.assert_array_equal(run(x)[0], wanted)
+    assert bool(parts) is not jit_compile
+
+
+def test_rounds_look_again_where_a_variable_has_another_shape() -> None:
+    variable = tf.Variable(np.ones(3), shape=[None])
+
+    @tf.function(input_signature=[tf.TensorSpec([4], "float64")])
+    def f(x: Any) -> Any:
+        ramp = tf.range(1.0, tf.cast(tf.size(variable), "float64") + 1.0, dtype="float64")
+        return _long_round(x) + tf.reduce_sum(variable * ramp)
+
+    graph = f.get_concrete_function().graph
+    run = in_rounds(Executable(graph), False)
+    x = np.linspace(-1.0, 1.0, 4)
+    for size in (3, 3, 2, 2, 5, 3):
+        variable.assign(np.ones(size))
+        found = run(*[variable if spec.is_handle else x for spec in graph.inputs])[0]
+        np.testing.assert_array_equal(found, f(tf.constant(x)).numpy())
+
+
+def test_a_round_that_is_interrupted_leaves_the_function_as_it_was(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tf.function
+    def f(n: Any, x: Any) -> Any:
+        for _ in tf.range(n):
+            x = tf.sqrt(_long_round(x))
+        return x
+
+    x, settings = tf.ones([3], tf.float64), np.geterr()
+    wanted = [f(tf.constant(n), x).numpy() for n in (40, 60)]
+    left, run_part = [0], HostPlan.run_part
+
+    def interrupted(self: HostPlan, values: Any) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return run_part(self, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HostPlan, "run_part", interrupted)
+        for k in (1, 2, ROUNDS, 35):
+            left[0] = k
+            with pytest.raises(KeyboardInterrupt):
+                f(tf.constant(60), x)
+    assert np.geterr() == settings
+    for n, y in zip((40, 60), wanted, strict=True):
+        np.testing.assert_array_equal(f(tf.constant(n), x).numpy(), y)
