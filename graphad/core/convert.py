@@ -229,6 +229,10 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
         return x  # immutable already
     if isinstance(x, TensorShape):
         sizes = x.as_list()
+        if dtype is not None and not dtype.is_integer:
+            raise DTypeError(
+                f"Cannot convert TensorShape {x} to dtype {dtype.name}: sizes are integers; give an integer dtype, or cast."
+            )
         if (
             dtype is not None
             and dtype.is_integer

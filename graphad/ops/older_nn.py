@@ -169,6 +169,23 @@ def pool(
     return nn.pool(input, window_shape, pooling_type, strides, padding, data_format, wide)
 
 
+def convolution(
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    padding: Padding | None = None,
+    strides: Sizes | None = None,
+    dilation_rate: Sizes | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: TensorLike | None = None,
+    dilations: Sizes | None = None,
+) -> Tensor:
+    """As `graphad.nn.convolution`; `filter` and `dilation_rate` are older names of `filters` and `dilations`."""
+    kernel = newer("convolution", "filters", filters, "filter", filter)
+    wide = newer("convolution", "dilations", dilations, "dilation_rate", dilation_rate)
+    return nn.convolution(input, kernel, strides, padding, data_format, wide)
+
+
 def _table(op: str, name: str, pieces: TensorLike | Sequence[TensorLike], strategy: str) -> Any:
     """A table that is one piece, or whose pieces follow one another."""
     if not isinstance(pieces, list | tuple):

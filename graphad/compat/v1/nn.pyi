@@ -60,6 +60,7 @@ from graphad.ops.older_nn import conv1d as conv1d
 from graphad.ops.older_nn import conv2d as conv2d
 from graphad.ops.older_nn import conv2d_transpose as conv2d_transpose
 from graphad.ops.older_nn import conv3d as conv3d
+from graphad.ops.older_nn import convolution as convolution
 from graphad.ops.older_nn import crelu as crelu
 from graphad.ops.older_nn import depth_to_space as depth_to_space
 from graphad.ops.older_nn import depthwise_conv2d as depthwise_conv2d

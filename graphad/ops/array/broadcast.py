@@ -57,6 +57,7 @@ class BroadcastTo(Op):
     def infer(self, x: TensorSpec) -> TensorSpec:
         if x.dims is not None and self.shape is not None:
             _check_broadcast(x.dims, self.shape)
+            return TensorSpec.of(_filled_in(self.shape, x.dims), x.dtype)
         return TensorSpec.of(self.shape, x.dtype)
 
     def eval(self, x: Array) -> Array:
@@ -133,6 +134,19 @@ def _repeat(row: np.ndarray, out: np.ndarray) -> None:
     whole = len(out) - len(out) % fold
     out[:whole].reshape(-1, fold * row.size)[...] = np.concatenate([row] * fold)
     out[whole:] = row
+
+
+def _filled_in(want: Sequence[RawSize], have: Sequence[RawSize]) -> tuple[RawSize, ...]:
+    """The sizes `want`, and where one is unknown that of `have`, from which it can only differ if that is 1."""
+    if None not in want:
+        return tuple(want)
+    last = len(want) - len(have)
+    return tuple(
+        [
+            have[k - last] if size is None and k >= last and not is_one(have[k - last]) else size
+            for k, size in enumerate(want)
+        ]
+    )
 
 
 def _check_broadcast(have: Sequence[RawSize], want: Sequence[RawSize]) -> None:

@@ -103,7 +103,9 @@ class Gather(Op):
                     f"gather: params with shape {format_dims(params.dims)} and indices with shape {format_dims(indices.dims)} "
                     f"differ at batch axis {k}: {a} and {b}."
                 )
-        return params.with_dims((*params.dims[:axis], *indices.dims[lead:], *params.dims[axis + 1 :]))
+        batch = [b if a is None else a for a, b in zip(params.dims[:lead], indices.dims[:lead], strict=True)]
+        inner = indices.dims[lead:]
+        return params.with_dims((*batch, *params.dims[lead:axis], *inner, *params.dims[axis + 1 :]))
 
     def eval(self, params: Array, indices: Array) -> Array:
         axis = self.axis % np.ndim(params)

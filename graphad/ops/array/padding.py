@@ -22,15 +22,17 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift, lift_like
+from graphad.core.dims import UNKNOWN
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define, no_form
-from graphad.core.references import ALL
+from graphad.core.references import ALL, AT
 from graphad.core.schema import Given
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
+from graphad.ops.array.sizes import partly_known
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.array.support import static_integers
 from graphad.ops.rules import scalar_like
@@ -325,7 +327,8 @@ def pad(
     if values is None:
         if kind != "constant":
             raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
-        return bind(Pad(((ALL, 1),)), x, _fill(constant_values, x), lift(paddings))
+        given = lift(paddings)
+        return bind(Pad(_rows_of(given)), x, _fill(constant_values, x), given)
     if not values.size:
         values = values.reshape(0, 2)
     if values.ndim != 2 or values.shape[1] != 2 or values.dtype.kind not in "iu":
@@ -337,6 +340,19 @@ def pad(
     if kind != "constant":
         return bind(MirrorPad(pairs, kind), x)
     return bind(Pad(pairs), x, _fill(constant_values, x))
+
+
+def _rows_of(paddings: Tensor) -> Pairs:
+    """Paddings that a tensor holds: the rows of which both numbers are known while tracing as numbers, references elsewhere."""
+    known = partly_known(paddings)
+    if known is None or known.ndim != 2 or known.shape[1] != 2 or not len(known):
+        return ((ALL, 1),)
+    return tuple(
+        [
+            (AT, 1, k) if low == UNKNOWN or high == UNKNOWN else (int(low), int(high))
+            for k, (low, high) in enumerate(known.tolist())
+        ]
+    )
 
 
 def _fill(value: TensorLike, x: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from graphad.core.dtypes import int32, int64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
-from graphad.core.shapes import are_compatible, normalize_axis, ranked
+from graphad.core.shapes import are_compatible, format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import constant, size, zeros
 from graphad.ops.array.gather import gather
@@ -94,6 +94,16 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
         if at.ndim is None or part.ndim is None or at.ndim > part.ndim:
             raise InvalidArgumentError(
                 f"dynamic_stitch: data[{k}] has shape {part.shape} and its indices {at.shape}, with which it must begin."
+            )
+        if not are_compatible(part.dims[: at.ndim], at.dims):
+            raise InvalidArgumentError(
+                f"dynamic_stitch: data[{k}] has shape {part.shape}, which does not start with that of its indices, {at.shape}."
+            )
+        mine, first = part.dims[at.ndim :], parts[0].dims[numbers[0].ndim :]
+        if not are_compatible(mine, first):
+            raise InvalidArgumentError(
+                f"dynamic_stitch: the slices of data[{k}] have shape {format_dims(mine)}, those of data[0] {format_dims(first)}; "
+                "they must be equal."
             )
     found = directly(_stitched, *numbers, *parts)
     if found is not None:

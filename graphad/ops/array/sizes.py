@@ -96,6 +96,10 @@ def static_sizes(op: str, shape: Any) -> list[Any] | None:
             data = known_value(lift(item))
             if data is None:
                 return None
+        if isinstance(data, list | tuple):
+            raise InvalidArgumentError(
+                f"{op}: {item!r} is not a size; a shape is a vector of integers, as [3, 4]."
+            )
         if not hasattr(data, "__index__"):
             raise _no_size(op, repr(item))
         try:

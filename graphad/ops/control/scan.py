@@ -14,7 +14,6 @@ from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, NestLike, TensorLike
 from graphad.core.composites import keeps_shapes, of_slice, of_stack, reranked
 from graphad.core.convert import lift, lift_like
-from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import trace_in_progress
@@ -222,7 +221,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
     if trace_in_progress() is not None:
         specs = walk.specs()
         body = Part("map_fn", run, specs, "map")
-        _check_signature(body.graph.output_specs, signature)
+        _check_signature(body.graph.output_specs, found[0], signature)
         looped = bind_loop(None, body, walk.limit(), (), walk.xs, specs, False, walk.length)
         return reranked(found[0].build(looped.ys), of_stack(walk.length))
     length = walk.length or 0
@@ -231,7 +230,7 @@ def _map(fn: Callable[[Any], Any], walk: Walk, signature: Any) -> Any:
             signature = walk.nest.build([TensorSpec((), spec.dtype) for spec in walk.specs()])
         return _empty(signature)
     rows = [run(*[getitem(x, i) for x in walk.xs]) for i in range(length)]
-    _check_signature([y.spec for y in rows[0]], signature)
+    _check_signature([y.spec for y in rows[0]], found[0], signature)
     stacks = [stack([row[k] for row in rows]) for k in range(len(rows[0]))]
     return reranked(found[0].build(stacks), of_stack(length))
 
@@ -322,15 +321,18 @@ def _same_dtype(op: str, x: Tensor, leaf: Tensor) -> Tensor:
     return y
 
 
-def _check_signature(specs: Sequence[TensorSpec], signature: DType | None) -> None:
+def _check_signature(specs: Sequence[TensorSpec], found: Nest, signature: Any) -> None:
     if signature is None:
         return
-    wanted = [
-        leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf) for leaf in Nest(signature).leaves
-    ]
+    nest = Nest(signature)
+    wanted = [leaf if isinstance(leaf, TensorSpec) else TensorSpec(None, leaf) for leaf in nest.leaves]
     if len(wanted) != len(specs):
         raise InvalidArgumentError(
             f"map_fn: fn returned {len(specs)} tensors, fn_output_signature names {len(wanted)}."
+        )
+    if not same_structure(found.shape, nest.shape):
+        raise StructureError(
+            f"map_fn: The two structures don't have the same nested structure: fn returned {found}, the signature is {nest}."
         )
     for spec, want in zip(specs, wanted, strict=True):
         if spec.dtype is not want.dtype or not are_compatible(spec.dims, want.dims):

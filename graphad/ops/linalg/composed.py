@@ -159,9 +159,11 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     Args:
       diagonal: Tensor [...] of any numeric dtype.
     Returns: Tensor with twice as many axes, of the same dtype.
-    Raises: DTypeError (a TypeError): another dtype.
+    Raises: InvalidArgumentError (a ValueError): a scalar; DTypeError (a TypeError): another dtype.
     """
     x = lift(diagonal)
+    if x.ndim == 0:
+        raise InvalidArgumentError("tensor_diag: diagonal is a scalar; at least 1 axis is needed.")
     if x.ndim == 1:
         return diag(x)
     sizes = shape(x)

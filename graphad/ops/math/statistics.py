@@ -126,8 +126,8 @@ def norm(
     matrix = isinstance(axis, list | tuple) and len(axis) == 2
     if isinstance(axis, list | tuple) and len(axis) not in (1, 2):
         raise InvalidArgumentError(f"norm: 'axis' must be None, an integer, or two integers, got {axis!r}.")
-    if matrix:
-        normalize_axes("norm", axis, x.ndim, "x", x.dims)  # raises unless they are two different axes
+    if isinstance(axis, list | tuple):
+        normalize_axes("norm", axis, x.ndim, "x", x.dims)  # raises unless they are different axes
     if isinstance(ord, str):
         if ord not in ("euclidean", "fro"):
             raise InvalidArgumentError(

@@ -57,6 +57,14 @@ def per_axis(op: str, name: str, value: object, rank: int, first: bool = False) 
     return tuple(items)
 
 
+def across_channels(window: object) -> int:
+    """How many channels a window [batch, height, width, channels] covers; 1 for windows given in other ways."""
+    known = None if type(window) is int else _numbers(window)
+    if known is None or known.dtype.kind not in "iu" or known.shape != (4,):
+        return 1
+    return int(known[3])
+
+
 def _apart(items: Sequence[TensorLike], first: bool) -> tuple[Any, Any]:
     """The values for batch and channels, and those for the axes between or after them."""
     return (items[:2], items[2:]) if first else ([items[0], items[-1]], items[1:-1])

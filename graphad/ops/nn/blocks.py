@@ -25,9 +25,13 @@ from graphad.ops.math.cast import cast
 
 def _block(op: str, block_shape: object) -> list[int]:
     known = static_integers(block_shape)
-    if known is None or known.dtype.kind not in "iu" or known.ndim > 1 or (known.size and known.min() < 1):
+    if known is None or known.dtype.kind not in "iu":
         raise ArgumentTypeError(
             f"{op}: block_shape {block_shape!r} must be integers of at least 1, known while tracing."
+        )
+    if known.ndim > 1 or (known.size and known.min() < 1):
+        raise InvalidArgumentError(
+            f"{op}: block_shape {known.tolist()} must be a vector of integers of at least 1."
         )
     return [int(n) for n in known.ravel()]
 

@@ -15,6 +15,7 @@ from graphad.core.refusal import refuse
 from graphad.core.shapes import are_numbers, format_dims, is_definite, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import ones_like
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
@@ -176,6 +177,8 @@ def _image(op: str, input: object, block_size: int, data_format: str) -> tuple[A
     block."""
     x, first = lift(input), channels_first(op, data_format, 2)
     (block_size,) = per_axis(op, "block_size", block_size, 1)
+    if x.dims is None:
+        x = ensure_shape(x, (None,) * 4)
     if x.ndim != 4 or block_size < 2:
         raise InvalidArgumentError(
             f"{op}: shape {x.shape}, block_size {block_size!r}; {layout(2, first)} and an int of at least 2 are allowed."

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from graphad.core.annotations import DTypeLike, ShapeLike, TensorLike
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype, int32, int64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.kinds import require_one_of
+from graphad.core.kinds import REAL, require_kind, require_one_of
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range
 from graphad.ops.array.shape import shape
@@ -35,6 +38,10 @@ def _pool(
     dilations: object = None,
 ) -> Tensor:
     first = arguments.channels_first(op, data_format, rank)
+    if kind is MaxPool and rank == 2 and not first:
+        across = arguments.across_channels(window)
+        if across > 1:
+            return _over_channels(op, x, across, window, strides, padding)
     pads = arguments.padding_of(op, padding, rank, kind.pads_anywhere, first)
     window = arguments.per_axis(op, "ksize", window, rank, first)
     steps, apart = (
@@ -47,6 +54,27 @@ def _pool(
         )
     made = kind(window, steps, pads, apart)
     return arguments.in_order(op, lambda images: bind(made, images), x, rank, first)
+
+
+def _over_channels(op: str, x: Any, count: int, window: Any, strides: object, padding: object) -> Tensor:
+    """The largest of each `count` neighbouring channels, groups of which follow one another."""
+    images = require_kind(op, x, REAL, "input")
+    arguments.require_axes(op, images, 2)
+    steps = strides if isinstance(strides, int) else [int(n) for n in np.ravel(strides)]
+    if [int(n) for n in np.ravel(window)][:3] != [1, 1, 1] or steps not in (count, [1, 1, 1, count]):
+        raise InvalidArgumentError(
+            f"{op}: ksize {window!r} with strides {strides!r}: a window over channels covers 1 row and column, and its stride is "
+            "its size."
+        )
+    arguments.padding_of(op, padding, 2, False)
+    sizes, channels = shape(images), images.dims[3] if images.dims else None
+    if isinstance(channels, int) and channels % count:
+        raise InvalidArgumentError(
+            f"{op}: input has {channels} channels; ksize {window!r} needs a multiple of {count}."
+        )
+    rows = reshape(images, [-1, sizes[3], 1])
+    largest = bind(MaxPool((count,), (count,), "VALID", (1,)), rows)
+    return reshape(largest, [sizes[0], sizes[1], sizes[2], sizes[3] // count])
 
 
 @blaming
@@ -83,7 +111,7 @@ def max_pool2d(
     """The largest element of each window.
 
     Args:
-      ksize, strides: One number, two, or four with 1 at both ends.
+      ksize, strides: One number, two, or four with 1 at both ends; or [1, 1, 1, k], both: k neighbouring channels are a window.
       padding: "SAME", "VALID", or [[0, 0], [top, bottom], [left, right], [0, 0]]; padding never is the maximum.
       data_format: "NHWC", or "NCHW": channels follow the batch, also in arguments for each axis.
       input: Real tensor [batch, height, width, channels] of any real dtype.
@@ -196,7 +224,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input`, which must be known.
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input` or, where it is unknown, on the entries of `ksize`.
 
     Args:
       input: Real tensor [batch, ..., channels].
@@ -218,7 +246,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input`, which must be known.
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input` or, where it is unknown, on the entries of `ksize`.
 
     Args:
       input: Float tensor [batch, ..., channels].
@@ -287,6 +315,8 @@ def _by_rank(
     padding: object,
     data_format: str | None,
 ) -> Tensor:
+    if x.ndim is None and isinstance(ksize, list | tuple) and len(ksize) in (4, 5):
+        x = ensure_shape(x, (None,) * len(ksize))
     if x.ndim is None:
         raise InvalidArgumentError(f"{op}: the rank of input must be known; use {op}1d, {op}2d or {op}3d.")
     rank = x.ndim - 2

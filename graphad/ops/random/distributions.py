@@ -189,8 +189,8 @@ def stateless_binomial(
     Args:
       shape: The shape of the result, to which counts and probs are broadcast.
       seed: Two integers.
-      counts: Numbers of trials, 0 or more.
-      probs: Probabilities; samples of an invalid one are -1.
+      counts: Numbers of trials; without any, 0 or fewer, the sample is 0.
+      probs: Probabilities; below 0 they count as 0, above 1 as 1. A NaN gives NaN, or -1 in an integer dtype.
       output_dtype: A real dtype.
     Returns: Tensor of shape `shape` and dtype `output_dtype`.
     Raises: InvalidArgumentError (a ValueError): parameters that do not broadcast to the shape, or the seed is not two integers.

@@ -54,7 +54,8 @@ def drawn(
     for place in np.ndindex(lead):
         source = np.random.Generator(philox.stream(keys[place]))
         given = [p.reshape(()) if p.size == 1 else p[place] for p in wide]
-        out[place] = _METHODS[kind](source, shape, *given)
+        found = _METHODS[kind](source, shape, *given)
+        out[place] = np.where(np.isfinite(found), found, -1) if out.dtype.kind in "iu" else found
     return out
 
 
@@ -69,13 +70,17 @@ def _gamma(source: Any, shape: tuple[int, ...], alpha: Any) -> Any:
 
 def _poisson(source: Any, shape: tuple[int, ...], rate: Array) -> Any:
     fits = (rate >= 0) & (rate < 2.0**62)
-    return _where(fits, np.asarray(source.poisson(_where(fits, rate, 1.0), shape), np.float64), -1.0)
+    found = _where(fits, np.asarray(source.poisson(_where(fits, rate, 1.0), shape), np.float64), -1.0)
+    return _where(rate != np.inf, found, np.inf)
 
 
 def _binomial(source: Any, shape: tuple[int, ...], counts: Array, probabilities: Array) -> Any:
-    fits = (counts >= 0) & (counts < 2.0**62) & (probabilities >= 0) & (probabilities <= 1)
-    number, p = np.asarray(_where(fits, counts, 0.0)).astype(np.int64), _where(fits, probabilities, 0.5)
-    return _where(fits, np.asarray(source.binomial(number, p, shape), np.float64), -1.0)
+    none, every = (counts <= 0) | (probabilities <= 0), probabilities >= 1
+    fits = (counts < 2.0**62) & (none | every | (probabilities < 1))
+    number = np.asarray(_where(fits & ~none, counts, 0.0)).astype(np.int64)
+    p = _where(fits & ~none & ~every, probabilities, 0.5)
+    found = _where(none | ~every, np.asarray(source.binomial(number, p, shape), np.float64), number)
+    return _where(none | fits, found, np.nan)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {"gamma": _gamma, "poisson": _poisson, "binomial": _binomial}
@@ -134,8 +139,9 @@ class Sample(Op):
 @define
 class DrawCounts(Sample):
     """Samples of `dtype` of the Poisson distribution with a rate, or of the binomial distribution with a number of trials and a
-    probability; -1 for invalid parameters. The key is two integers; see `Draw`. NumPy's `Generator.poisson`
-    and `binomial` draw them from the words of the key.
+    probability. A rate that is invalid gives -1, an infinite one infinity; trials of which no number is known give NaN. Integers
+    hold -1 for both. The key is two integers; see `Draw`. NumPy's `Generator.poisson` and `binomial` draw them from the words of
+    the key.
     """
 
     name = "draw_counts"

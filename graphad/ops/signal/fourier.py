@@ -37,6 +37,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.array.create import zeros_like
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import sizes_of
@@ -247,7 +248,10 @@ def with_size(x: Any, axis: int, size: Size, argument: str = "fft_length") -> An
         require(lift(size) >= 0, words, [lift(size)])
     x = getitem(x, (..., slice(0, size), *(slice(None),) * (-1 - axis)))
     missing = maximum(cast(size, "int32") - getitem(sizes_of(x), axis), 0)
-    return pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
+    padded = pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
+    if n is None:
+        return padded
+    return ensure_shape(padded, [*padded.dims[:axis], n, *padded.dims[axis:][1:]])
 
 
 def _lengths(op: str, fft_length: object, rank: int) -> list[Any] | None:

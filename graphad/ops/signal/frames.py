@@ -110,7 +110,9 @@ def _frames(x: Any, place: int, parts: int, steps: int, unit: int, count: int) -
     before: tuple[Any, ...] = (slice(None),) * place
     units = (count - 1) * steps + parts
     x = getitem(x, (*before, slice(0, units * unit)))
-    x = reshape(x, [*x.dims[:place], units, unit, *x.dims[place + 1 :]])
+    sizes = shape(x)
+    around = [k if isinstance(k, int) else getitem(sizes, i) for i, k in enumerate(x.dims)]
+    x = reshape(x, [*around[:place], units, unit, *around[place + 1 :]])
     moved = [getitem(x, (*before, slice(k, k + (count - 1) * steps + 1, steps))) for k in range(parts)]
     return moved[0] if parts == 1 else concat(moved, place + 1)
 

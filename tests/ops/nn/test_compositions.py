@@ -276,3 +276,42 @@ def test_a_largest_element_has_a_place_of_int64_where_no_dtype_is_asked_for() ->
 def test_the_number_of_examples_is_an_integer_that_is_not_negative(run, size, error, message) -> None:
     with pytest.raises(error, match=message):
         run(lambda x: tf.nn.compute_average_loss(x, global_batch_size=tf.constant(size)))(tf.ones([3]))
+
+
+@pytest.mark.parametrize("strides", [3, [1, 1, 1, 3]])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_a_window_over_channels_takes_the_largest_of_neighbours(strides, padding):
+    x = np.random.default_rng(0).normal(size=(2, 3, 2, 6))
+    x[0, 0, 0] = [1, 2, 2, 5, 5, 5]  # the first of equal ones counts
+
+    def pooled(x):
+        return tf.nn.max_pool(x, [1, 1, 1, 3], strides, padding)
+
+    def slope(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(pooled(x) ** 2)
+        return tape.gradient(y, x)
+
+    want = x.reshape(2, 3, 2, 2, 3).max(-1)
+    at = x.reshape(2, 3, 2, 2, 3).argmax(-1)[..., None]
+    inner = np.zeros((2, 3, 2, 2, 3))
+    np.put_along_axis(inner, at, 2 * want[..., None], -1)
+    unknown = [tf.TensorSpec(None, tf.float64)]
+    some = [tf.TensorSpec([None, None, None, 6], tf.float64)]
+    for run in (lambda f: f, *[lambda f, s=s: tf.function(f, input_signature=s) for s in (unknown, some)]):
+        assert np.array_equal(run(pooled)(tf.constant(x)).numpy(), want)
+        assert np.array_equal(run(slope)(tf.constant(x)).numpy(), inner.reshape(x.shape))
+    traced = tf.function(pooled, input_signature=some).get_concrete_function()
+    assert traced.structured_outputs.shape.as_list() == [None, None, None, 2]
+
+
+def test_a_window_over_channels_fits():
+    x = tf.ones([1, 2, 2, 6])
+    for ksize, strides in (
+        ([1, 1, 1, 4], [1, 1, 1, 4]),
+        ([1, 2, 1, 3], [1, 1, 1, 3]),
+        ([1, 1, 1, 3], [1, 1, 1, 2]),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"^max_pool2d: "):
+            tf.nn.max_pool2d(x, ksize, strides, "VALID")

@@ -28,6 +28,10 @@ SAMES = {
         lambda: v1.nn.conv3d(X[None], K[None], [1] * 5, "SAME"),
         lambda: tf.nn.conv3d(X[None], K[None], 1, "SAME"),
     ),
+    "convolution": (
+        lambda: v1.nn.convolution(X, K, "SAME", dilation_rate=[2, 2], name="name"),
+        lambda: tf.nn.convolution(X, K, padding="SAME", dilations=2),
+    ),
     "conv2d_transpose": (
         lambda: v1.nn.conv2d_transpose(X, K2, [2, 12, 12, 5], [1, 2, 2, 1]),
         lambda: tf.nn.conv2d_transpose(X, K2, [2, 12, 12, 5], 2),

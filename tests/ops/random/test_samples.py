@@ -113,10 +113,24 @@ def test_stateful_draws_follow_the_seed_and_go_on() -> None:
     assert not np.array_equal(first[0], first[2])
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int64])
+def test_trials_at_the_ends_of_the_probabilities(dtype: tf.DType) -> None:
+    nan = float("nan")
+    counts = np.array([5, 5, 5, 5, 5, 0, 0, 0, -2, nan, nan])
+    probs = np.array([-1, 0, 1, 1.5, nan, -10, 10, nan, 0.5, 0.5, 0])
+    want = np.array([0, 0, 5, 5, nan, 0, 0, 0, 0, nan, 0])
+    for draw in (tf.random.stateless_binomial, tf.function(tf.random.stateless_binomial)):
+        found = draw([11], SEED, counts, probs, dtype).numpy()
+        assert np.array_equal(
+            found, np.where(np.isnan(want), nan if dtype is tf.float32 else -1, want), equal_nan=True
+        )
+
+
 def test_wrong_parameters_give_no_number() -> None:
     assert np.isnan(tf.random.stateless_gamma([], SEED, -1.0).numpy())
     assert tf.random.stateless_poisson([], SEED, -1.0).numpy() == -1
-    assert tf.random.stateless_binomial([], SEED, 4.0, 1.5).numpy() == -1
+    assert tf.random.stateless_poisson([2], SEED, [np.inf, 0.0], tf.float64).numpy().tolist() == [np.inf, 0]
+    assert tf.random.stateless_poisson([], SEED, np.inf, tf.int32).numpy() == -1
     assert tf.random.stateless_gamma([0], SEED, 1.0).shape == (0,)
     # The least normal number stands for a sample that is nearer to 0.
     assert tf.random.stateless_gamma([9], SEED, 1e-6).numpy().min() == np.float32(2.0**-126)
