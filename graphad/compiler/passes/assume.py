@@ -260,8 +260,8 @@ class Assuming(Specialiser):
         return None
 
     def _again(self, x: Any, a: Any, b: Any) -> Any:
-        """An operand, or, in place of its axes of size `a`, which a trace around this one has found, those of another size that the
-        run finds here: it is the same, and equal to `b` only where this is computed."""
+        """An operand, or, in place of its axes of size `a`, which a trace around this one has found, those of another size that
+        the run finds here: it is the same, and equal to `b` only where this is computed."""
         if not any(size == a for size in x.dims):
             return x
         key = "again", a, b

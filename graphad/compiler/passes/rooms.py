@@ -48,8 +48,8 @@ GROWTH = 8  # the room of a value that grows is this part of that of other sizes
 
 
 def branches(t: Assuming, op: Cond, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The outputs of a cond, those of sizes that differ as parts of arrays with room; None where there are no such outputs, or where
-    it has no such form."""
+    """The outputs of a cond, those of sizes that differ as parts of arrays with room; None where there are no such outputs, or
+    where it has no such form."""
     predicate, *operands = inputs
     if op.depth or t.mask_of(predicate) is not None:
         return None

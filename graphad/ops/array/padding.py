@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -305,7 +306,7 @@ def pad(
 
     Args:
       tensor: Tensor of any dtype.
-      paddings: Integers [rank, 2]: how many before and after, for each axis; may be a tensor in mode CONSTANT.
+      paddings: Integers [rank, 2]: how many before and after, for each axis.
       mode: "CONSTANT"; "REFLECT", the mirror image without the edge; "SYMMETRIC", with it. Case does not matter.
       constant_values: The scalar for mode CONSTANT; its gradient is None.
     Returns: Tensor of the same dtype, larger by the paddings.
@@ -323,7 +324,8 @@ def pad(
     values = static_integers(paddings)
     if values is None:
         if kind != "constant":
-            raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
+            mirroring = importlib.import_module("graphad.ops.array.mirroring")
+            return mirroring.mirrored(x, lift(paddings), kind == "symmetric")  # type: ignore[no-any-return]
         return bind(Pad(((ALL, 1),)), x, _fill(constant_values, x), lift(paddings))
     if not values.size:
         values = values.reshape(0, 2)
