@@ -388,7 +388,8 @@ class Assuming(Specialiser):
         difference = a - b
         if not isinstance(difference, Dim) or self._rooms is None:
             return False
-        difference = difference // math.gcd(*difference.terms.values())
+        common = math.gcd(*difference.terms.values())
+        difference = Dim({names: factor // common for names, factor in difference.terms.items()})
         for lead, factor in sorted(difference.terms.items(), key=lambda item: (-len(item[0]), item[0])):
             rest = [each for each in difference.terms if each != lead]
             is_part = any(all(name in each for name in lead) for each in rest)
@@ -469,6 +470,8 @@ class Assuming(Specialiser):
     def _naming(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
             bounds = [self._bound(x, inputs) for x in (low, high)]
+            if high is None:
+                most = self._rest(most, low, inputs)
             if step != 1 or low not in (None, 0) or type(high) is not tuple or len(high) != 2:
                 return self._symbol(most, step, *bounds)
             # x[:n] has n elements, as has `range(n)`, unless it is clipped
@@ -477,6 +480,11 @@ class Assuming(Specialiser):
             return self._counts.setdefault(key, self._symbol(most, step, *bounds)) if found is None else found
 
         return symbol
+
+    def _rest(self, most: Any, low: Any, inputs: Sequence[Any]) -> Any:
+        """The largest size of a slice as far as the end: x[-3:] has 3 elements at most."""
+        known = low if type(low) is not tuple or len(low) > 2 else (self.known(inputs[low[1]]) or [None])[0]
+        return -known if type(known) is int and known < 0 else most
 
     def _bound(self, x: Any, inputs: Sequence[Any]) -> Any:
         """A key that is equal only for bounds of slices that are certainly equal."""

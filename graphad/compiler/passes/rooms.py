@@ -179,13 +179,9 @@ class _Growing:
             spec.with_dims(tuple(map(_larger, zip(ranked(spec.dims), sizes, strict=True))))
             for spec, sizes in zip(least, ends, strict=True)
         ]
-        slack = [
-            [(k, ranked(wide.dims)[k] - ranked(spec.dims)[k]) for k in axes]
-            for wide, spec, axes in zip(rooms, least, self.axes, strict=True)
+        self._limits = [
+            ranked(spec.dims)[k] for spec, axes in zip(least, self.axes, strict=True) for k in axes
         ]
-        if not all(type(size) is int for row in slack for _, size in row):
-            return None
-        self._slack = slack
         t.opened.append(self.op)
         return self._wide_loop(rooms)
 
@@ -222,38 +218,36 @@ class _Growing:
         """The specs of the carried values and of their sizes."""
         return [*wide, *[TensorSpec.of((), int64)] * self._count]
 
-    def _narrow(
-        self, given: Sequence[Any], slack: Sequence[Sequence[Any]], read: Container[int]
-    ) -> list[Any]:
-        """The carried values of their sizes; `given` are arrays with room, then the sizes."""
+    def _narrow(self, given: Sequence[Any], read: Container[int], has_limits: bool) -> list[Any]:
+        """The carried values of their sizes; `given` are arrays with room, their sizes, and, if there are such, the largest sizes
+        with which a round begins. Only those in `read` are looked at."""
         n = len(self.carries)
-        sizes = iter(given[n:])
+        sizes = iter(zip(given[n:], given[n + self._count :], strict=False))
         found = []
-        for number, (x, axes, less) in enumerate(zip(given, self.axes, slack, strict=False)):
-            given_sizes = [next(sizes) for _ in axes]
-            if number not in read:
-                found.append(x)
-                continue
-            key = [slice(None)] * len(ranked(x.dims))
-            for k, size in less:
-                if size:
-                    key[k] = slice(None, shape(x, int64)[k] - size)
-            x = getitem(x, tuple(key)) if any(size for _, size in less) else x
-            key = [slice(None)] * len(key)
-            for k, size in zip(axes, given_sizes, strict=True):
-                key[k] = slice(None, size)
-            found.append(getitem(x, tuple(key)) if axes else x)
-            for size in given_sizes:
-                range_(size)  # so that the run finds out where the slice is clipped
+        for number, (x, axes) in enumerate(zip(given, self.axes, strict=False)):
+            mine = [next(sizes) for _ in axes]
+            if number in read:
+                if has_limits:
+                    x = self._cut(x, axes, [limit for _, limit in mine])
+                x = self._cut(x, axes, [size for size, _ in mine])
+                for size, _ in mine:
+                    range_(size)  # so that the run finds out where the slice is clipped
+            found.append(x)
         return found
+
+    def _cut(self, x: Tensor, axes: Sequence[int], sizes: Sequence[Any]) -> Tensor:
+        key = [slice(None)] * len(ranked(x.dims))
+        for k, size in zip(axes, sizes, strict=True):
+            key[k] = slice(None, size)
+        return getitem(x, tuple(key)) if axes else x
 
     def _sizes_behind(self, least: Sequence[TensorSpec]) -> list[list[Any]]:
         """The largest sizes of the carried values behind a round that begins with these at most."""
-        n = len(self.carries)
+        n, more = len(self.carries), self._count
 
         def body(*given: Any) -> list[Any]:
-            carries = self._narrow(given, [[]] * n, range(n))
-            return list(bind_all(Call(self.op.body), [*carries, *given[n + self._count :]]))[:n]
+            carries = self._narrow([*given[: n + more], *[None] * more], range(n), False)
+            return list(bind_all(Call(self.op.body), [*carries, *given[n + more :]]))[:n]
 
         specs = self._specs(least)
         others = [*self.op.body.inputs[n:]]
@@ -266,8 +260,8 @@ class _Growing:
         specs = self._specs(rooms)
 
         def body(*given: Any) -> list[Any]:
-            carries = self._narrow(given, self._slack, range(n))
-            outputs = bind_all(Call(op.body), [*carries, *given[n + more :]])
+            carries = self._narrow(given, range(n), True)
+            outputs = bind_all(Call(op.body), [*carries, *given[n + 2 * more :]])
             wide, sizes = [], []
             for before, x, axes in zip(given, outputs[:n], self.axes, strict=False):
                 wide.append(_filled(x, shape(before, int64), axes))
@@ -276,21 +270,22 @@ class _Growing:
 
         def test(*given: Any) -> list[Any]:
             assert op.test is not None
-            carries = self._narrow(given, self._slack, inputs_behind(op.test, op.test.outputs))
-            return list(bind_all(Call(op.test), [*carries, *given[n + more :]]))
+            carries = self._narrow(given, inputs_behind(op.test, op.test.outputs), True)
+            return list(bind_all(Call(op.test), [*carries, *given[n + 2 * more :]]))
 
-        open_ = _open(specs)
+        open_ = [*_open(specs), *specs[n:]]
         made = trace_flat(body, [*open_, *op.body.inputs[n:]], op.body.name, True).graph
         tested = None
         if op.test is not None:
             tested = trace_flat(test, [*open_, *op.test.inputs[n:]], op.test.name, True).graph
-        wider = Loop(tested, made, n + more, op.n_invariant, op.n_xs, op.reverse, op.steps, op.uniform)
+        wider = Loop(tested, made, n + more, more + op.n_invariant, op.n_xs, op.reverse, op.steps, op.uniform)
         starts, sizes = [], []
         for x, room, axes in zip(self.carries, rooms, self.axes, strict=True):
             pairs = [(0, most - size) for most, size in zip(ranked(room.dims), ranked(x.dims), strict=True)]
             starts.append(bind(Pad(tuple(pairs)), x, lift(x.dtype.numpy.type(0))) if axes else x)
             sizes += [t.size(ranked(x.dims)[k], int64) for k in axes]
-        given = [self.limit, *starts, *sizes, *self.invariants, *self.xs]
+        limits = [t.size(size, int64) for size in self._limits]
+        given = [self.limit, *starts, *sizes, *limits, *self.invariants, *self.xs]
         outputs = Specialiser.process(t, wider, given)
         marks = [
             [True if k in axes else None for k in range(len(ranked(room.dims)))]

@@ -168,7 +168,7 @@ def is_open(axis: object) -> TypeGuard[Tensor | Sequence[Any]]:
 
 
 def over_open_axes(
-    op: str, axis: TensorLike, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
+    op: str, axis: Any, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
 ) -> Tensor:
     """`function` of the axes that a tensor names which is not known: see `ops/control/axes.py`, which few programs need."""
     module = importlib.import_module("graphad.ops.control.axes")
