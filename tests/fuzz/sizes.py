@@ -74,6 +74,15 @@ vector: tf.gather(@vector, tf.math.top_k(@vector, tf.minimum(@size, 3))[1])
 vector: tf.linalg.matvec(tf.cast(tf.range(@size)[:, None] > tf.range(@size), tf.float32), @vector)
 vector: tf.linalg.solve(gram(@rows), @rows)[:, 0]
 vector: tf.linspace(@scalar, 1.0, @size)
+vector: tf.reshape(tf.sin(tf.reshape(@vector, [@size, -1])), [-1])
+vector: tf.reduce_sum(tf.reshape(@rows, [@size, -1]), 0)
+vector: tf.reduce_max(tf.reshape(@vector, [-1, @size]), 1)
+vector: tf.reduce_sum(tf.reshape(@rows, [@size, @size]), 1)
+vector: tf.reduce_sum(tf.reshape(@rows, [@size * @size, -1]), 1)
+vector: tf.reduce_sum(tf.linalg.band_part(gram(@rows), @size, %), 1)
+vector: tf.cond(@scalar > #, lambda: @vector, lambda: tf.concat([@vector, @vector], 0))
+vector: doubled(@vector, %)
+vector: tf.pad(@vector, [[@size, %]], "SYMMETRIC")
 rows: tf.matmul(gram(@rows), @rows)
 rows: tf.boolean_mask(x, x[:, 1] > #)
 rows: tf.boolean_mask(@rows, @rows[:, 0] > #)
@@ -120,6 +129,8 @@ scalar: looped(lambda i: tf.reduce_sum(tf.sin(@vector[:i, None] * @vector)), 4)
 scalar: looped(lambda i: tf.reduce_sum(&[:i]), 4)
 scalar: looped(lambda i: tf.reduce_sum(@vector[i:i + 2]), @size)
 scalar: looped(lambda i: tf.reduce_sum(tf.boolean_mask(&, & > 0.5)), 2)
+scalar: looped(lambda i: tf.reduce_sum(tf.cond(i > 1, lambda: @vector[:i], lambda: tf.sin(@vector))), 4)
+scalar: looped(lambda i: tf.reduce_max(tf.reduce_sum(tf.reshape(@vector, [@size, -1]), 0)), 3)
 """
 GIVEN = {
     "vector": ["v", "x[:, 0]"],
@@ -143,6 +154,14 @@ def _looped(f: Callable[[Any], Any], n: Any) -> Any:
 def _grown(x: Any, n: int) -> Any:
     def more(i: Any, y: Any) -> Any:
         return i + 1, tf.concat([y, x[:1]], 0)
+
+    shapes = tf.TensorShape([]), tf.TensorShape([None])
+    return tf.while_loop(lambda i, y: i < n, more, (0, x), shape_invariants=shapes)[1]
+
+
+def _doubled(x: Any, n: int) -> Any:
+    def more(i: Any, y: Any) -> Any:
+        return i + 1, tf.concat([y, tf.sin(y)], 0)
 
     shapes = tf.TensorShape([]), tf.TensorShape([None])
     return tf.while_loop(lambda i, y: i < n, more, (0, x), shape_invariants=shapes)[1]
@@ -180,7 +199,7 @@ def text(seed: int) -> str:
 
 
 def program(seed: int) -> Callable[..., Any]:
-    names = {"tf": tf, "looped": _looped, "grown": _grown, "gram": _gram}
+    names = {"tf": tf, "looped": _looped, "grown": _grown, "doubled": _doubled, "gram": _gram}
     exec(text(seed), names)
     return names["f"]  # type: ignore[return-value]
 

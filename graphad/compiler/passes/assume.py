@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphad.compiler.passes import dead
+from graphad.compiler.passes import dead, rooms
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import (
@@ -37,11 +37,13 @@ from graphad.core.dims import (
 from graphad.core.dtypes import float64, int32, int64
 from graphad.core.errors import GraphadError
 from graphad.core.op import IO, Op, output_specs
+from graphad.core.references import AT
 from graphad.core.run_sizes import FindsSizes
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.join import Stack
+from graphad.ops.array.keys import FULL
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, Slice
@@ -80,11 +82,18 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     is that for those without a bound.
     """
     made: dict[Op, Any] = {}
-    rooms: dict[str, Any] = {}
+    found_rooms: dict[str, Any] = {}
     relations: list[Relation] = []
+    opened: list[Op] = []
     try:
         making = functools.partial(
-            _Assuming, made, rooms if measures else None, bool(graph.effects & IO), room, relations
+            Assuming,
+            made,
+            found_rooms if measures else None,
+            bool(graph.effects & IO),
+            room,
+            relations,
+            opened,
         )
         with related(relations):
             found = specialise(graph, graph.inputs, making=making)
@@ -94,8 +103,8 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
         return None  # sizes that do not fit the others are not the actual ones
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
-    is_open = any(type(check) is tuple and check[0] == "count" for check in made.values())
-    return Assumed(found, made, rooms, is_open, relations) if made else None
+    is_open = bool(opened) or any(type(check) is tuple and check[0] == "count" for check in made.values())
+    return Assumed(found, made, found_rooms, is_open, relations) if made else None
 
 
 def is_checked(graph: Graph, checks: Checks) -> bool:
@@ -120,7 +129,15 @@ def _ops(graph: Graph, are_needed: bool = False) -> set[Op]:
     return found
 
 
-class _Assuming(Specialiser):
+class State(NamedTuple):
+    """The sizes that a run finds, and what it compares, up to some op."""
+
+    rooms: Mapping[str, Any]
+    relations: Sequence[Relation]
+    symbols: set[str]
+
+
+class Assuming(Specialiser):
     """A replay that gives slices the size that is their bounds' difference; `made` collects what the ops check that rely on it.
 
     Each of these ops is an object of its own, so that it can be found again. A graph that prints shows sizes before what comes
@@ -136,9 +153,11 @@ class _Assuming(Specialiser):
         prints: bool,
         room: int,
         relations: list[Relation],
+        opened: list[Op],
         *given: Any,
     ) -> None:
         super().__init__(*given)
+        self.opened = opened  # the loops with values that grow
         self._made = made
         self._rooms = rooms
         self._room = room
@@ -152,7 +171,34 @@ class _Assuming(Specialiser):
         self._numbers: dict[Any, int] = {}
         self._read = 0
 
+    @property
+    def room_to_grow(self) -> int:
+        """How many elements more than at first a value may have that grows."""
+        return max(self._room // rooms.GROWTH, 1)
+
+    @property
+    def symbols(self) -> set[str]:
+        """The symbols of all sizes that the run finds."""
+        return {*(self._rooms or ())}
+
+    def state(self) -> State:
+        """What `restore` needs to forget what a trace of a sub-graph finds."""
+        self._shared = {}  # each has ops of its own
+        return State(dict(self._rooms or {}), list(self._relations), self.symbols)
+
+    def restore(self, before: State) -> None:
+        self._shared = {}
+        if self._rooms is not None:
+            for name in self.symbols - before.symbols:
+                del self._rooms[name]
+        self._relations[:] = before.relations
+
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        if op.structured and self._rooms is not None and (op.branches or op.repeats):
+            wide = rooms.branches if op.branches else rooms.loop
+            outputs = wide(self, op, inputs)  # type: ignore[arg-type]
+            if outputs is not None:
+                return outputs
         found = None if self._rooms is None else self._counted(op, inputs)
         if found is not None:
             return found
@@ -185,21 +231,19 @@ class _Assuming(Specialiser):
         try:
             return super().process(op, inputs)
         except GraphadError as error:
-            if is_mistake(error) or self._rooms is None or op.structured or not self._relates(op, inputs):
+            fitting = None if is_mistake(error) or self._rooms is None else self._made_equal(op, inputs)
+            if fitting is None:
                 raise
-        return self._fitting(op, inputs)
+        return self._fitting(op, fitting)
 
-    def _relates(self, op: Op, inputs: Sequence[Any]) -> bool:
-        """Whether the operands fit once two of their sizes are equal, which the run checks from now on."""
+    def _made_equal(self, op: Op, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """Operands that fit since two of their sizes are equal, which the run checks from now on; None if that is not enough."""
         specs = [x.spec for x in inputs]
-        if not all(is_definite(spec.dims) for spec in specs):
-            return False
+        if op.structured or not all(is_definite(spec.dims) for spec in specs):
+            return None
         sizes = [size for spec in specs for size in spec.dims]
         found = [*dict.fromkeys([size for size in sizes if run_time_symbols([size])])][:_FEW]
-        asked = [getattr(op, name) for name in op.attributes]
-        sizes += [
-            size for each in asked if type(each) is tuple for size in each if type(size) is int and size >= 0
-        ]
+        sizes += [size for name in op.attributes for size in _whole_numbers(getattr(op, name))]
         for a, b in [(a, b) for a in found for b in dict.fromkeys(sizes) if a != b and not is_one(b)][
             :_PAIRS
         ]:
@@ -210,8 +254,27 @@ class _Assuming(Specialiser):
                 output_specs(op, alike)
             except (GraphadError, UndecidedSize):
                 continue
-            return self.require_equal(a, b)
-        return False
+            if self.require_equal(a, b):
+                return inputs
+            return [self._again(x, a, b) for x in inputs]
+        return None
+
+    def _again(self, x: Any, a: Any, b: Any) -> Any:
+        """An operand, or, in place of its axes of size `a`, which a trace around this one has found, those of another size that
+        the run finds here: it is the same, and equal to `b` only where this is computed."""
+        if not any(size == a for size in x.dims):
+            return x
+        key = "again", a, b
+        number = self._symbols.get(key)
+        if number is None:
+            number = self._symbols[key] = self._symbol(self.most(a), 1, None, key)
+        end = lift(self.size(a, int64))
+        part = GetItem(
+            tuple([("slice", None, (AT, 1), None, number) if size == a else FULL for size in x.dims])
+        )
+        (found,) = self.node(self._checking(part, (key, self._same(x))), [x, end])
+        self.require_equal(number, b)
+        return found
 
     def _knows_some(self, op: Any, inputs: Sequence[Any]) -> bool:
         """Whether there are numbers or sizes to put into an op that refers to inputs."""
@@ -220,13 +283,13 @@ class _Assuming(Specialiser):
 
     def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
         self._shared = {}  # each has ops of its own
-        rooms = self._rooms
-        if rooms is None:
+        known = self._rooms
+        if known is None:
             return super().specialised(graph, operands)
-        before = set(rooms)
+        before = set(known)
         try:
             found = super().specialised(graph, operands)
-            own = rooms.keys() - before
+            own = known.keys() - before
             if not any(own & run_time_symbols(found.specs[value].dims or ()) for value in found.outputs):
                 return found
         except (GraphadError, UndecidedSize) as error:
@@ -238,7 +301,7 @@ class _Assuming(Specialiser):
         try:
             return super().specialised(graph, operands)
         finally:
-            self._rooms, self.making = rooms, making
+            self._rooms, self.making = known, making
 
     def _counted(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The outputs by ops whose sizes are symbols, of an op whose sizes are integers that the run knows; None for others."""
@@ -262,7 +325,8 @@ class _Assuming(Specialiser):
     def _is_size(self, known: Any) -> bool:
         """Whether integers are known, and those that are computed from sizes which the run finds are not negative."""
         return known is not None and all(
-            not isinstance(x, Dim) or not run_time_symbols([x]) or at_most(0, x) for x in np.ravel(known)
+            not isinstance(x, Dim) or not run_time_symbols([x]) or at_most(0, x) or at_most(self.most(-x), 0)
+            for x in np.ravel(known)
         )
 
     def sized(self, x: Any) -> Any:
@@ -280,15 +344,18 @@ class _Assuming(Specialiser):
             return None if not sizes or any(size is None for size in sizes) else np.array(sizes, object)
         key = self._count_of(x)
         number = self._sum_of_sizes(key)
-        if number is None:
-            number = self._counts.get(key)
-            if number is None:
-                number = self._counts[key] = self._symbol(self._room, 1, None, key)
-        self._note_count(x, number)
+        if number is None and key not in self._counts:
+            number = self._counts[key] = self._symbol(self._room, 1, None, key)
+            self._note_count(x, number)
+            return number
+        number = self._counts[key] if number is None else number
+        # It is found by another node, so that the run compares them only: from one to the other there is no step.
+        ends = [self.size(number, x.dtype), x, lift(np.ones((), x.dtype.numpy))]
+        self.node(self._checking(Range(0), ("count", self._same(x), number)), ends)
         return number
 
     def _note_count(self, x: Any, number: Any) -> None:
-        """Let the run find that an integer is a size, or compare them."""
+        """Let the run find the size that an integer is."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
 
@@ -311,7 +378,7 @@ class _Assuming(Specialiser):
             whole, part = (lift(self.size(size, int64)) for size in (total, by))
             # An exact quotient is one of floats too; what is not exact is found out below.
             found = cast(cast(whole, float64) / cast(maximum(part, 1), float64), int64)
-            number = self._symbols[key] = self._symbol(self._most(total), 1, None, key)
+            number = self._symbols[key] = self._symbol(self.most(total), 1, None, key)
             self._note_count(found, number)
             self._relate(tuple(sorted((*names, *number.symbols))), total, (found * part, whole, part))
         return self._symbols[key]
@@ -321,7 +388,8 @@ class _Assuming(Specialiser):
         difference = a - b
         if not isinstance(difference, Dim) or self._rooms is None:
             return False
-        difference = difference // math.gcd(*difference.terms.values())
+        common = math.gcd(*difference.terms.values())
+        difference = Dim({names: factor // common for names, factor in difference.terms.items()})
         for lead, factor in sorted(difference.terms.items(), key=lambda item: (-len(item[0]), item[0])):
             rest = [each for each in difference.terms if each != lead]
             is_part = any(all(name in each for name in lead) for each in rest)
@@ -353,7 +421,7 @@ class _Assuming(Specialiser):
                 size = self.sized(SymbolicTensor(self, value, spec, None, self.line))
             if size is None or factor < 0:
                 return None
-            found, most = found + factor * size, most + factor * self._most(size)
+            found, most = found + factor * size, most + factor * self.most(size)
         return found if not terms or (type(most) is int and most < _MOST_INTEGER) else None
 
     def _parts(self, x: Any) -> list[Any]:
@@ -383,9 +451,9 @@ class _Assuming(Specialiser):
         (size,) = op.infer().dims
         if not run_time_symbols([size]):
             return None
-        return (bind(Slice((0,), (1,), (size,)), bind(op.changed(size=self._most(size)))),)
+        return (bind(Slice((0,), (1,), (size,)), bind(op.changed(size=self.most(size)))),)
 
-    def _most(self, size: Any) -> Any:
+    def most(self, size: Any) -> Any:
         """A size that is never larger, without symbols of sizes that the run finds."""
         assert self._rooms is not None
         if not run_time_symbols([size]):
@@ -395,13 +463,15 @@ class _Assuming(Specialiser):
             if factor < 0 and any(map(is_run_time, names)):
                 continue
             for name in names:
-                factor = factor * (self._most(self._rooms[name]) if is_run_time(name) else Dim.symbol(name))
+                factor = factor * (self.most(self._rooms[name]) if is_run_time(name) else Dim.symbol(name))
             found = found + factor
         return found
 
     def _naming(self, inputs: Sequence[Any]) -> Callable[..., Any]:
         def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
             bounds = [self._bound(x, inputs) for x in (low, high)]
+            if high is None:
+                most = self._rest(most, low, inputs)
             if step != 1 or low not in (None, 0) or type(high) is not tuple or len(high) != 2:
                 return self._symbol(most, step, *bounds)
             # x[:n] has n elements, as has `range(n)`, unless it is clipped
@@ -410,6 +480,11 @@ class _Assuming(Specialiser):
             return self._counts.setdefault(key, self._symbol(most, step, *bounds)) if found is None else found
 
         return symbol
+
+    def _rest(self, most: Any, low: Any, inputs: Sequence[Any]) -> Any:
+        """The largest size of a slice as far as the end: x[-3:] has 3 elements at most."""
+        known = low if type(low) is not tuple or len(low) > 2 else (self.known(inputs[low[1]]) or [None])[0]
+        return -known if type(known) is int and known < 0 else most
 
     def _bound(self, x: Any, inputs: Sequence[Any]) -> Any:
         """A key that is equal only for bounds of slices that are certainly equal."""
@@ -524,13 +599,20 @@ class _Assuming(Specialiser):
 def _without_measures(making: Any) -> Callable[..., Specialiser]:
     """Makes replays in which the run finds no sizes."""
     made, _, *rest = making.args
-    return functools.partial(_Assuming, made, None, *rest)
+    return functools.partial(Assuming, made, None, *rest)
+
+
+def _whole_numbers(x: Any) -> list[int]:
+    """The numbers from 0 on in an attribute."""
+    if type(x) is tuple:
+        return [number for each in x for number in _whole_numbers(each)]
+    return [x] if type(x) is int and x >= 0 else []
 
 
 class _Comparing:
     """A `Sized` of a trace."""
 
-    def __init__(self, trace: _Assuming) -> None:
+    def __init__(self, trace: Assuming) -> None:
         self.share, self.require_equal = trace.share, trace.require_equal
         self._sized = trace.sized
 

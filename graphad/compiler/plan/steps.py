@@ -75,8 +75,9 @@ class Scope:
 
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
     `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
-    (`measured.py`); `shared` is what rows for all of them share. `checks`: whether rows are checked to stay inside of their storage;
-    None: where that is not known yet. `points` are numbers for which a plan checks them before. `found` are the places in the arena of sizes that the run finds.
+    (`measured.py`); `shared` is what rows for all of them share. `checks`: whether rows are checked to stay inside of their
+    storage; None where the unit knows. `points` are the numbers for which a plan with such sizes checks them. `found` are the
+    places in the arena of sizes that the run finds.
     """
 
     def __init__(

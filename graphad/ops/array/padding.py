@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -308,7 +309,7 @@ def pad(
 
     Args:
       tensor: Tensor of any dtype.
-      paddings: Integers [rank, 2]: how many before and after, for each axis; may be a tensor in mode CONSTANT.
+      paddings: Integers [rank, 2]: how many before and after, for each axis.
       mode: "CONSTANT"; "REFLECT", the mirror image without the edge; "SYMMETRIC", with it. Case does not matter.
       constant_values: The scalar for mode CONSTANT; its gradient is None.
     Returns: Tensor of the same dtype, larger by the paddings.
@@ -326,7 +327,8 @@ def pad(
     values = static_integers(paddings)
     if values is None:
         if kind != "constant":
-            raise InvalidArgumentError(f"pad: paddings must be known while tracing for mode {mode}.")
+            mirroring = importlib.import_module("graphad.ops.array.mirroring")
+            return mirroring.mirrored(x, lift(paddings), kind == "symmetric")  # type: ignore[no-any-return]
         given = lift(paddings)
         return bind(Pad(_rows_of(given)), x, _fill(constant_values, x), given)
     if not values.size:

@@ -143,6 +143,8 @@ class Reshape(Op):
         if not rest:
             is_other = total != known and sized.require_equal(total, known)
             return (Reshape(self.shape), inputs) if is_other else None
+        if type(total) is int and total == 0:
+            return None  # what is left for -1 depends on which sizes are 0
         share = divide_exactly(total, known)
         if share is None:
             share = sized.share(total, known)

@@ -166,13 +166,15 @@ def static_int(op: str, x: object, name: str) -> Size | None:
     return int(value)
 
 
-def is_open(axis: object) -> TypeGuard[Tensor]:
-    """Whether an `axis` argument is a tensor whose value is not known while tracing."""
+def is_open(axis: object) -> TypeGuard[Tensor | Sequence[Any]]:
+    """Whether an `axis` argument is a tensor whose value is not known while tracing, or has one among several."""
+    if type(axis) is list or type(axis) is tuple:
+        return any(map(is_open, axis))
     return isinstance(axis, Tensor) and axis.known is None
 
 
 def over_open_axes(
-    op: str, axis: TensorLike, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
+    op: str, axis: Any, x: Tensor, function: Callable[[Any], Tensor], several: bool = True
 ) -> Tensor:
     """`function` of the axes that a tensor names which is not known: see `ops/control/axes.py`, which few programs need."""
     module = importlib.import_module("graphad.ops.control.axes")

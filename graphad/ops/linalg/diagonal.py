@@ -22,6 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import at_most
+from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.memo import Memo
@@ -31,10 +32,16 @@ from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_def
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros, zeros_like
+from graphad.ops.array.reshape import expand_dims
+from graphad.ops.array.sequence import range as numbers
+from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, static_int
 from graphad.ops.choice import chosen
 from graphad.ops.linalg.held import is_operator
-from graphad.ops.math.reduce import reduce_sum
+from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import less_equal, logical_and
+from graphad.ops.math.reduce import reduce_max, reduce_sum
+from graphad.ops.math.select import where
 from graphad.ops.native_steps import are_few, by_step
 from graphad.ops.rules import require_rank
 
@@ -351,16 +358,19 @@ class BandPart(Op):
         return matrix_rows(specs, axes, (2,))
 
 
-def _width(k: Any) -> int:
-    number: int | None = static_int("band_part", k, "k")
-    if number is None:
-        raise InvalidArgumentError(
-            "band_part: num_lower and num_upper must be known while tracing; give ints."
-        )
-    return number
+def _band_of(x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+    """`band_part` for numbers that only the run knows."""
+    if x.ndim is not None and x.ndim < 2:
+        return bind(BandPart(0, 0), x)  # which says so
+    sizes = shape(x, int64)
+    below = expand_dims(numbers(sizes[-2]), 1) - numbers(sizes[-1])
+    lower, upper = (where(k < 0, reduce_max(sizes), cast(k, int64)) for k in (lower, upper))
+    return where(logical_and(less_equal(below, lower), less_equal(-below, upper)), x, zeros_like(x))
 
 
-def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+def band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """`input` with zeros outside a band around the main diagonal of its last two axes.
 
     Args:
@@ -373,7 +383,12 @@ def band_part(input: TensorLike, num_lower: int, num_upper: int, name: str | Non
       array([[1, 2],
              [0, 4]], dtype=int32)
     """
-    lower, upper = _width(num_lower), _width(num_upper)
+    lower, upper = (
+        static_int("band_part", num_lower, "num_lower"),
+        static_int("band_part", num_upper, "num_upper"),
+    )
+    if lower is None or upper is None:
+        return _band_of(lift(input), lift(num_lower), lift(num_upper))
     return bind(BandPart(lower, upper), lift(input))
 
 
