@@ -18,6 +18,7 @@ from graphad.compiler.cuda import (
     complexes,
     epilogues,
     geometry,
+    in_turn,
     indexed,
     ordered,
     placed,
@@ -206,6 +207,8 @@ class Cuda(Backend):
             return ordered.has(form, dtypes)
         if isinstance(form, placed.Form):
             return placed.has(form, dtypes, ranks)
+        if isinstance(form, in_turn.Form):
+            return in_turn.has(form, dtypes)
         return routines.has(form, dtypes, ranks)
 
     def routine_workspace(self, form: Any, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
@@ -217,6 +220,8 @@ class Cuda(Backend):
             return ordered.workspace(form, shapes)
         if isinstance(form, placed.Form):
             return placed.WORKSPACE if isinstance(form, forms.Placed) else 0
+        if isinstance(form, in_turn.Form):
+            return in_turn.workspace(form, dtype, shapes)
         shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
@@ -229,6 +234,8 @@ class Cuda(Backend):
             return ordered.parts(self, form, dtypes, walks)
         if isinstance(form, placed.Form):
             return placed.parts(self, form, dtypes, walks)
+        if isinstance(form, in_turn.Form):
+            return in_turn.parts(self, form, dtypes, walks)
         return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:
