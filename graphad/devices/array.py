@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,15 @@ _CONTIGUOUS = np.empty(0).flags
 runs_on_host: dict[str, int] = {}
 
 
+class _Notes(threading.local):
+    """How many functions have run on the CPU for arrays of a device in this thread."""
+
+    count = 0
+
+
+notes = _Notes()
+
+
 def kind_of(index: int, dtype: np.dtype[Any], shape: tuple[int, ...], is_contiguous: bool = True) -> Kind:
     """The device, dtype and shape of an array as numbers, which are compared quickly, and whether it is in C order."""
     return index, dtype.num, shape, is_contiguous
@@ -89,6 +99,7 @@ def noted(name: str) -> None:
     if name not in runs_on_host:
         get_logger().info("devices: NumPy's %s runs on the CPU, with copies of the device's arrays", name)
     runs_on_host[name] = runs_on_host.get(name, 0) + 1
+    notes.count += 1
 
 
 class DeviceArray(Operators):

@@ -8,6 +8,7 @@ two devices are refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from graphad.core.op import Op, evaluated, output_specs
 from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Handle
-from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.array import DeviceArray, device_array, notes
 from graphad.devices.tensor import DeviceTensor
 from graphad.devices.transfer import moved
 from graphad.graph.builder import GraphBuilder
@@ -30,6 +31,7 @@ from graphad.graph.evaluate import run, set_place_of
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
+    from graphad.graph.ir import Graph
 
 
 def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
@@ -68,7 +70,7 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     settings = heard()
     try:
         hush()
-        outputs = _alone(op, values) if op.alone and place is not None else evaluated(op, values)
+        outputs = evaluated(op, values) if place is None else _evaluated(op, values)
     except GraphadError:
         raise
     except Exception as error:  # any error of an eval gets the op's name
@@ -85,16 +87,41 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
 _graphs = Memo("ops that run alone on a device", 256)
 
 
-def _alone(op: Op, values: Sequence[Any]) -> Sequence[Any]:
-    """The outputs of an op by the plan of a graph that has nothing else, which starts with its eval."""
-    specs = tuple([TensorSpec.of(x.shape, from_numpy(x.dtype)) for x in values])
-    graph = _graphs.get((op, specs))
-    if graph is None:
-        builder = GraphBuilder()
-        inputs = [builder.add_input(spec) for spec in specs]
-        start = builder.add_node(op, inputs, output_specs(op, specs))
-        graph = _graphs.keep((op, specs), builder.finish([start], op.name)[0])
-    return run(graph, values)
+def _evaluated(op: Op, values: Sequence[Any]) -> Sequence[Any]:
+    """The outputs of an op on a device: by the device's library; where it has no function for them by kernels; else on the CPU.
+
+    That the library has none is known once the op has run. From then on it is a graph that has nothing else, whose kernels, if
+    there are some, are compiled when it is called again; until then, and where there are none, its eval runs.
+    """
+    graph = _graphs.get(_kind(op, values))
+    if graph is None and op.alone:
+        graph = _alone(op, values)
+    if graph is not None:
+        return run(graph, values)
+    before = notes.count
+    outputs = evaluated(op, values)
+    if notes.count != before and not (op.structured or op.effects or op.refers or op.live or op.transient):
+        # A graph that cannot be made of unknown sizes leaves the op where it is.
+        with suppress(GraphadError):
+            _alone(op, values)
+    return outputs
+
+
+def _kind(op: Op, values: Sequence[Any]) -> tuple[Any, ...]:
+    """What a graph of one op depends on. Sizes are not part of it, but where they decide which numbers are drawn."""
+    return (op, *[(x.dtype, x.shape if op.alone else len(x.shape)) for x in values])
+
+
+def _alone(op: Op, values: Sequence[Any]) -> Graph:
+    """The graph that has nothing else than an op for such values."""
+    dims = [x.shape if op.alone else (None,) * len(x.shape) for x in values]
+    specs = tuple([TensorSpec.of(n, from_numpy(x.dtype)) for n, x in zip(dims, values, strict=True)])
+    builder = GraphBuilder()
+    inputs = [builder.add_input(spec) for spec in specs]
+    outputs = output_specs(op, specs)
+    start = builder.add_node(op, inputs, outputs)
+    graph = builder.finish([start + k for k in range(len(outputs))], op.name)[0]
+    return _graphs.keep(_kind(op, values), graph)  # type: ignore[no-any-return]
 
 
 def as_tensor(y: DeviceArray | Array, place: str) -> Any:

@@ -154,6 +154,27 @@ class Running(Record):
     reverse: bool
 
 
+class Recurrent(Record):
+    """y[k] = b[k] + a[k] y[k - 1] along `axis` for operands a and b, at first b[0]; from the end if `backwards`, and with the
+    factor that belongs to the element before if `shifted`."""
+
+    axis: int
+    backwards: bool
+    shifted: bool
+
+
+class BandSolved(Record):
+    """The solution of systems with few diagonals, as the op "banded_solve" says. There is no answer for a singular matrix."""
+
+    below: int
+    above: int
+
+
+class Tridiagonal(Record):
+    """The eigenvalues, ascending, of symmetric matrices; the operands are the main diagonals and those beside them. There is no
+    answer for numbers that are not finite."""
+
+
 class Band(Record):
     """A band of the last two axes, `lower` diagonals below the main one and `upper` above; negative: all. The rest is 0."""
 
@@ -301,6 +322,9 @@ Routine = (
     | Placed
     | Bounded
     | Running
+    | Recurrent
+    | BandSolved
+    | Tridiagonal
     | Band
     | Ordered
     | Searched

@@ -617,8 +617,10 @@ _NATIVE = {
     "cuGraphLaunch": _native(_replay, "pp"),
     "cublasSetStream_v2": _native(_set_stream, "pp"),
     "cublasSetWorkspace_v2": _native(_set_workspace, "ppl"),
-    "cublasSgemmStridedBatched": _native(_gemm(np.float32), _GEMM_KINDS),
-    "cublasDgemmStridedBatched": _native(_gemm(np.float64), _GEMM_KINDS),
+    **{
+        f"cublas{letter}gemmStridedBatched": _native(_gemm(dtype), _GEMM_KINDS)
+        for letter, dtype in zip("SDCZ", (np.float32, np.float64, np.complex64, np.complex128), strict=True)
+    },
     "cusolverDnSpotrf_bufferSize": _native(_potrf_size, "piipip"),
     "cusolverDnDpotrf_bufferSize": _native(_potrf_size, "piipip"),
     "cusolverDnSgetrf_bufferSize": _native(_getrf_size, "piipip"),

@@ -257,6 +257,8 @@ class Cpu(Backend):
             is_mean = form.way in ("means", "of_means")
             has_loops = dtype in self.product_dtypes and (not is_mean or convolved.has_means(dtype))
             return has_loops and bool(blas.tiles(dtype))
+        if not isinstance(form, Library):
+            return False
         if dtype not in self.product_dtypes or max(ranks) > 2 + lapack.BATCH_RANK:
             return False
         # One matrix with a stack of right-hand sides is factorised once for all; into a triangle each is put in.
@@ -363,6 +365,7 @@ class Cpu(Backend):
             function, words = indexing.running(form, dtypes[0], shapes[0])
             places = {indexing.R_SOURCE: FIRST, indexing.R_TARGET: RESULT}
         else:
+            assert isinstance(form, Library)  # as `has_routine` has said
             if not shapes[0][-1] or 0 in shapes[-1][:-2]:
                 return []
             part = {"": lapack.WHOLE, "lower": lapack.LOWER, "upper": lapack.UPPER}[form.part]

@@ -15,8 +15,10 @@ import numpy as np
 from graphad.compiler.backend import Backend, Expected, Part, Walk
 from graphad.compiler.cuda import (
     build,
+    complexes,
     epilogues,
     geometry,
+    in_turn,
     indexed,
     ordered,
     placed,
@@ -71,12 +73,15 @@ class Cuda(Backend):
     has_stages = has_endings = has_routines_in_loops = has_branches = True
     expands = True
     runs_evals = True
-    product_dtypes = frozenset(("float32", "float64"))
-    copied = frozenset(_BITS)
+    product_dtypes = frozenset(products.DTYPES)
+    copied = frozenset((*_BITS, 2 * _WORD))
     misfits = frozenset((MISFIT, walk.NO_ANSWER))
 
     def __init__(self, index: int) -> None:
         self.index, self.name = index, f"cuda:{index}"
+        self._pairs: dict[
+            bytes, tuple[int, Any]
+        ] = {}  # numbers of two words on the device, with their addresses
 
     # what it supports
 
@@ -84,7 +89,10 @@ class Cuda(Backend):
         maps = [form] if isinstance(form, Map) else [form.source] if isinstance(form, Reduce) else []
         for m in maps:
             dtypes = [*m.inputs, *m.scalars, *[statement.dtype for statement in m.body]]
-            if m.scalars or any(dtype.is_complex for dtype in dtypes):
+            if any(dtype.is_complex for dtype in dtypes):
+                assert isinstance(form, Map | Reduce)
+                return complexes.supported(form)
+            if m.scalars:
                 return None
             if not all(has_function(s.fn, m.dtype_of(s.args[-1])) for s in m.body):
                 return None
@@ -149,10 +157,10 @@ class Cuda(Backend):
         return Step(self.build(loop.kernel), loop.words(), (*layout.inputs, *layout.outputs))
 
     def fill(self, value: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
-        """Of numbers of two words only those are filled in whose words are the same, as those of 0."""
         if value.dtype.itemsize == 2 * _WORD:
             both = np.ravel(value).view(np.uint64)
-            assert both[0] == both[1]
+            if both[0] != both[1]:
+                return self._spread(both, shape, target)
             value, shape, target = both[:1].reshape(()), (*shape, 2), (*target, _WORD)
         dtype = as_dtype(_BITS[value.dtype.itemsize])
         walk = Operand(tuple(shape), tuple([n // value.dtype.itemsize for n in target]))
@@ -160,6 +168,16 @@ class Cuda(Backend):
         loop = collapse(form, tuple(shape), [], outputs=[walk])
         numbers = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
         return Step(self.build(loop.kernel), numbers, block_layout(loop.kernel).outputs)
+
+    def _spread(self, both: np.ndarray, shape: Sequence[int], target: Sequence[int]) -> Step:
+        """A copy of two words to all places."""
+        key = both.tobytes()
+        if key not in self._pairs:
+            self._pairs[key] = self.constant(both)
+        step = self.copy(2 * _WORD, shape, target, [0] * len(shape))
+        words, (source, place) = [*step.words], step.places
+        words[source] = self._pairs[key][0]
+        return Step(step.function, words, (place,))
 
     def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
         words = products.words_of(dtype, a, b, c)
@@ -181,31 +199,43 @@ class Cuda(Backend):
         return Step(ENDED, words, epilogues.PLACES if has_vector else epilogues.PLACES[:3])
 
     def has_routine(self, form: forms.Routine, dtypes: Sequence[str], ranks: Sequence[int]) -> bool:
+        if isinstance(form, complexes.Form):
+            return complexes.has(form, dtypes)
         if isinstance(form, indexed.Form):
             return indexed.has(form, dtypes)
         if isinstance(form, ordered.Form):
             return ordered.has(form, dtypes)
         if isinstance(form, placed.Form):
             return placed.has(form, dtypes, ranks)
+        if isinstance(form, in_turn.Form):
+            return in_turn.has(form, dtypes)
         return routines.has(form, dtypes, ranks)
 
     def routine_workspace(self, form: Any, dtype: str, shapes: Sequence[Sequence[int]]) -> int:
+        if isinstance(form, complexes.Form):
+            return complexes.workspace(self, form, dtype, shapes)
         if isinstance(form, indexed.Form):
             return indexed.workspace(form, dtype, shapes)
         if isinstance(form, ordered.Form):
             return ordered.workspace(form, shapes)
         if isinstance(form, placed.Form):
             return placed.WORKSPACE if isinstance(form, forms.Placed) else 0
+        if isinstance(form, in_turn.Form):
+            return in_turn.workspace(form, dtype, shapes)
         shape = shapes[-1]
         return 0 if 0 in shape else routines.layout_of(self.index, form, dtype, shape).total
 
     def routine(self, form: Any, dtypes: Sequence[str], walks: Sequence[Walk], is_shared: bool) -> list[Part]:
+        if isinstance(form, complexes.Form):
+            return complexes.parts(self, form, dtypes, walks)
         if isinstance(form, indexed.Form):
             return indexed.parts(self, form, dtypes, walks)
         if isinstance(form, ordered.Form):
             return ordered.parts(self, form, dtypes, walks)
         if isinstance(form, placed.Form):
             return placed.parts(self, form, dtypes, walks)
+        if isinstance(form, in_turn.Form):
+            return in_turn.parts(self, form, dtypes, walks)
         return routines.parts(self, self.index, form, dtypes[0], walks)
 
     def repeat(self) -> int:

@@ -41,7 +41,12 @@ NOT_SUPPORTED, INVALID_VALUE = (
 def words_of(dtype: str, a: Walk, b: Walk, c: Walk, ending: Ending) -> list[int] | None:
     """The words of a product with an ending, None if it is not one call."""
     found = products.words_of(dtype, a, b, c)
-    if found is None or found[products.AXES] != 1 or not all(found[products.M : products.TURN_A]):
+    if (
+        found is None
+        or found[products.WIDE] > 1
+        or found[products.AXES] != 1
+        or not all(found[products.M : products.TURN_A])
+    ):
         return None
     if ending.sums:
         kind = BGRADB if ending.sums == SUM_A else BGRADA

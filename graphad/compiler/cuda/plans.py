@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 MISFIT = -3
 TF32 = 3  # cuBLAS' CUBLAS_TF32_TENSOR_OP_MATH
-_ONE: tuple[Any, Any] = np.ones(1, np.float32), np.ones(1, np.float64)
-_ZERO: tuple[Any, Any] = np.zeros(1, np.float32), np.zeros(1, np.float64)
+_ONE: list[Any] = [np.ones(1, dtype) for dtype in products.DTYPES]
+_ZERO: list[Any] = [np.zeros(1, dtype) for dtype in products.DTYPES]
 
 
 class Plan(Builder):

@@ -1,4 +1,4 @@
-"""Matrix products as calls of cuBLAS: float32 and float64, batched with strides, in full precision (no TF32).
+"""Matrix products as calls of cuBLAS, batched with strides, in full precision (no TF32).
 
 cuBLAS is column-major, so a product in C order is computed with the operands exchanged and transposed.
 """
@@ -14,6 +14,7 @@ from graphad.compiler.backend import Walk
 
 A, B, C, WIDE, M, N, K, TURN_A, TURN_B, LEAD_A, LEAD_B, LEAD_C, AXES = range(13)
 PLACES = (A, B, C)
+DTYPES = ("float32", "float64", "complex64", "complex128")  # by `WIDE`
 # Then for each batch axis its size and each operand's stride in elements. There is at least one; cuBLAS itself walks the last.
 LARGEST = 1 << 31  # cuBLAS uses 32-bit sizes
 
@@ -29,7 +30,7 @@ def words_of(dtype: str, a: Walk, b: Walk, c: Walk) -> list[int] | None:
     (turn_a, lead_a), (turn_b, lead_b), (turn_c, lead_c) = found  # type: ignore[misc]
     if turn_c:
         return None
-    words = [0, 0, 0, int(size == 8), m, n, k, int(turn_a), int(turn_b), lead_a, lead_b, lead_c]
+    words = [0, 0, 0, DTYPES.index(dtype), m, n, k, int(turn_a), int(turn_b), lead_a, lead_b, lead_c]
     axes = _batches(size, a, b, c) or [(1, 0, 0, 0)]
     if max(*words[M:TURN_A], *words[LEAD_A:AXES], axes[-1][0]) >= LARGEST:
         return None

@@ -80,7 +80,7 @@ _PYTHON = {
     SAVE: "PyEval_SaveThread",
     RESTORE: "PyEval_RestoreThread",
 }
-GEMMS = ("cublasSgemmStridedBatched", "cublasDgemmStridedBatched")  # by `WIDE`
+GEMMS = tuple([f"cublas{letter}gemmStridedBatched" for letter in "SDCZ"])  # by `WIDE`
 
 # Words of a patch: the address of a word, the argument whose address it becomes, and bytes that are added.
 PATCH_WORDS = 3
@@ -171,7 +171,8 @@ def _product() -> str:
     m, n, k = number(products.M), number(products.N), number(products.K)
     turn_a, turn_b = number(products.TURN_A), number(products.TURN_B)
     lead_a, lead_b, lead_c = number(products.LEAD_A), number(products.LEAD_B), number(products.LEAD_C)
-    size = f.emit(f"add i64 4, {f.emit(f'shl i64 {word(products.WIDE)}, 2')}")
+    doubled = f.emit(f"lshr i64 {f.emit(f'add i64 {word(products.WIDE)}, 1')}, 1")
+    size = f.emit(f"shl i64 4, {doubled}")  # bytes of an element: 4, 8, 8, 16
     # The innermost axis is cuBLAS' own; all others are walked here, one position for each of their elements.
     axes = word(products.AXES)
     outer = f.emit(f"sub i64 {axes}, 1")
@@ -418,5 +419,5 @@ def new_state(has_products: bool) -> ctypes.Array[ctypes.c_int64]:
 
 
 def gemm(wide: int) -> int:
-    """The address of cuBLAS' product of float32, or float64."""
+    """The address of cuBLAS' product of one of `products.DTYPES`."""
     return address_of(GEMMS[wide])

@@ -44,6 +44,9 @@ POINTERS = {
     "spot": ("pw",),
     "part": ("pw", "px", "py"),
     "block": ("psizes", "pfirst", "pmany", "plow", "phigh"),
+    "recurrence": ("pa", "pb", "py"),
+    "banded": ("pa", "pw", "py"),
+    "bisected": ("pa", "pb", "py"),
 }
 SIZES = {
     "take": ("outer", "count", "inner", "table"),
@@ -67,13 +70,16 @@ SIZES = {
     "spot": (),
     "part": (),
     "block": (),
+    "recurrence": ("count", "inner", "backwards", "shifted"),
+    "banded": ("systems", "count", "columns", "below", "above"),
+    "bisected": ("count", "one", "huge"),
 }
 # for each of the coordinates, bounds or axes; else its size
 EACH = {
     "spot": ("low", "low_bytes", "high", "high_bytes", "extent", "many", "stride", "apart"),
     "part": ("extent", "whole_step", "part_step"),
 }
-CHECKING = frozenset(("take", "keys", "rising", "holds", "never", "spot", "block"))
+CHECKING = frozenset("take keys rising holds never spot block banded bisected".split())
 
 BODIES = {
     # Every element of slices from a table [batch, outer, table, inner].
@@ -393,5 +399,133 @@ if first < identity_add_i64() or rest < identity_add_i64() or many < all or many
     st_i32(z, 0, identity_mul_i32())
 st_B(plow, t, cast_i64_B(first))
 st_B(phigh, t, cast_i64_B(select_i64(eq_i64(many, all), total, add_i64(first, many))))
+""",
+    # Each line by one thread, one element after the other.
+    "recurrence": """
+o = t // inner
+base = o * count * inner + (t - o * inner)
+value = identity_add_S()
+before = base
+for s in range(0, count):
+    place = base + s * inner
+    if backwards == 1:
+        place = base + (count - 1 - s) * inner
+    here = cast_X_S(ld_X(pb, place))
+    if s > 0:
+        factor = place
+        if shifted == 1:
+            factor = before
+        here = add_S(mul_S(cast_X_S(ld_X(pa, factor)), value), here)
+    value = here
+    before = place
+    st_X(py, place, cast_S_X(value))
+""",
+    # Each system by one thread, by elimination with the largest element of a column. A row has its columns from `below` to the
+    # left of the main diagonal on, those of neighbouring systems beside each other; the right-hand sides become the solution.
+    "banded": """
+width = below + below + above + 1
+for i in range(0, count):
+    for c in range(0, width):
+        j = i + c
+        value = identity_add_X()
+        if c < below + above + 1:
+            if below - 1 < j:
+                if j < count + below:
+                    value = ld_X(pa, ((t * (below + above + 1)) + (below + above - c)) * count + i)
+        st_X(pw, (i * width + c) * systems + t, value)
+for p in range(0, count):
+    last = ixmin(p + below + 1, count)
+    right = ixmin(p + below + above + 1, count)
+    q = p
+    most = abs_X(ld_X(pw, (p * width + below) * systems + t))
+    for i in range(p + 1, last):
+        size = abs_X(ld_X(pw, (i * width + p + below - i) * systems + t))
+        if size > most:
+            most = size
+            q = i
+    if most == identity_add_X():
+        st_i32(z, 0, identity_mul_i32())
+    if q > p:
+        for j in range(p, right):
+            one = (p * width + j + below - p) * systems + t
+            other = (q * width + j + below - q) * systems + t
+            value = ld_X(pw, one)
+            st_X(pw, one, ld_X(pw, other))
+            st_X(pw, other, value)
+        for j in range(0, columns):
+            one = (t * count + p) * columns + j
+            other = (t * count + q) * columns + j
+            value = ld_X(py, one)
+            st_X(py, one, ld_X(py, other))
+            st_X(py, other, value)
+    pivot = ld_X(pw, (p * width + below) * systems + t)
+    for i in range(p + 1, last):
+        factor = div_X(ld_X(pw, (i * width + p + below - i) * systems + t), pivot)
+        for j in range(p + 1, right):
+            one = (i * width + j + below - i) * systems + t
+            value = mul_X(factor, ld_X(pw, (p * width + j + below - p) * systems + t))
+            st_X(pw, one, sub_X(ld_X(pw, one), value))
+        for j in range(0, columns):
+            one = (t * count + i) * columns + j
+            value = mul_X(factor, ld_X(py, (t * count + p) * columns + j))
+            st_X(py, one, sub_X(ld_X(py, one), value))
+for s in range(0, count):
+    p = count - 1 - s
+    right = ixmin(p + below + above + 1, count)
+    pivot = ld_X(pw, (p * width + below) * systems + t)
+    for j in range(0, columns):
+        value = ld_X(py, (t * count + p) * columns + j)
+        for i in range(p + 1, right):
+            known = ld_X(py, (t * count + i) * columns + j)
+            value = sub_X(value, mul_X(ld_X(pw, (p * width + i + below - p) * systems + t), known))
+        st_X(py, (t * count + p) * columns + j, div_X(value, pivot))
+""",
+    # Each eigenvalue by one thread, which halves the interval in which it is: below a number there are as many eigenvalues as
+    # pivots of the matrix less that number are negative (Barth, Martin and Wilkinson, 1967). All in units of the largest bound.
+    "bisected": """
+line = t // count
+k = t - line * count
+first = line * count
+beside = line * (count - 1)
+low = cast_X_f64(ld_X(pa, first))
+high = low
+for i in range(0, count):
+    middle = cast_X_f64(ld_X(pa, first + i))
+    reach = identity_add_f64()
+    if i > 0:
+        reach = abs_f64(cast_X_f64(ld_X(pb, beside + i - 1)))
+    if i < count - 1:
+        reach = add_f64(reach, abs_f64(cast_X_f64(ld_X(pb, beside + i))))
+    low = minimum_f64(low, sub_f64(middle, reach))
+    high = maximum_f64(high, add_f64(middle, reach))
+unit = maximum_f64(abs_f64(low), abs_f64(high))
+if isfinite_f64(unit) == 0:
+    st_i32(z, 0, identity_mul_i32())
+else:
+    if unit > identity_add_f64():
+        low = div_f64(low, unit)
+        high = div_f64(high, unit)
+        two = add_f64(identity_mul_f64(), identity_mul_f64())
+        tiny = div_f64(cast_i64_f64(n_one), cast_i64_f64(n_huge))
+        for s in range(0, 70):
+            x = div_f64(add_f64(low, high), two)
+            below = 0
+            pivot = identity_mul_f64()
+            for i in range(0, count):
+                y = sub_f64(div_f64(cast_X_f64(ld_X(pa, first + i)), unit), x)
+                if i > 0:
+                    off = div_f64(cast_X_f64(ld_X(pb, beside + i - 1)), unit)
+                    y = sub_f64(y, div_f64(mul_f64(off, off), pivot))
+                if abs_f64(y) < tiny:
+                    y = neg_f64(tiny)
+                pivot = y
+                if y < identity_add_f64():
+                    below = below + 1
+            if below > k:
+                high = x
+            else:
+                low = x
+        low = mul_f64(div_f64(add_f64(low, high), two), unit)
+    st_X(py, t, cast_f64_X(low))
 """,
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
@@ -32,7 +33,7 @@ from graphad.core.errors import (
     MissingGradientError,
     UnsupportedOptionError,
 )
-from graphad.core.op import Op, define, no_form
+from graphad.core.op import Op, define, else_eval
 from graphad.core.schema import Count
 from graphad.core.shapes import broadcast_dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
@@ -70,7 +71,6 @@ class BandedSolve(Op):
     keeps, keeps_alone = ((0,), True), OF_A_SOLUTION
     below: Count
     above: Count
-    lower = no_form(FACTORISED)
 
     def infer(self, bands: TensorSpec, b: TensorSpec) -> TensorSpec:
         dtype = same_dtype(self.name, (bands, b))
@@ -127,6 +127,10 @@ class BandedSolve(Op):
             return solve((self.below, self.above), packed, right, check_finite=False)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
             raise MatrixError(SINGULAR) from cause
+
+    @else_eval(FACTORISED)
+    def lower(self, bands: TensorSpec, b: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.BandSolved(self.below, self.above)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         bands = ctx.inputs[0]

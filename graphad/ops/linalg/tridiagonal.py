@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import graphad.kernels as kernels
 from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import Op, define, no_form
+from graphad.core.op import Op, define, else_eval
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -40,7 +41,6 @@ class TridiagonalEigenvalues(Op):
 
     name = "tridiagonal_eigenvalues"
     known_as = "eigh_tridiagonal"
-    lower = no_form(FACTORISED)
 
     def infer(self, alpha: TensorSpec, beta: TensorSpec) -> TensorSpec:
         op = "eigh_tridiagonal"
@@ -71,6 +71,10 @@ class TridiagonalEigenvalues(Op):
             both = np.concatenate([alpha[place], beta[place]], dtype=np.float64)
             found[place] = iterated("eigh_tridiagonal", lambda x: _values(x[:n], x[n:]), both)
         return found
+
+    @else_eval(FACTORISED)
+    def lower(self, alpha: TensorSpec, beta: TensorSpec) -> kernels.forms.Form | None:
+        return kernels.forms.Tridiagonal()
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         vectors = eigh(full_matrix(*ctx.inputs))[1]

@@ -312,7 +312,6 @@ class Recurrence(Op):
     axis: Axis
     reverse: bool = False
     transposed: bool = False
-    lower = no_form(_CONTINUES)
 
     def infer(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         dtype = same_dtype("linear_recurrence", (a, b))
@@ -350,6 +349,12 @@ class Recurrence(Op):
                 y[k + 1] = added + factor * y[k]
         y = y[::-1] if backwards else y
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
+
+    @else_eval(_CONTINUES)
+    def lower(self, a: TensorSpec, b: TensorSpec) -> kernels.forms.Form | None:
+        if not are_compatible(a.dims, b.dims):
+            return None  # the eval says so
+        return kernels.forms.Recurrent(self.axis, self.reverse != self.transposed, self.transposed)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         b_bar = bind(Recurrence(self.axis, self.reverse, not self.transposed), conjugate(ctx.inputs[0]), g)

@@ -56,6 +56,11 @@ def kernels() -> list[Written]:
         found += [Written(way, (("X", x),), falls=falls) for x in codes(SORTED) for falls in (False, True)]
     found += [Written("part", (("X", x),), 2, join=join) for x in bits for join in ("take", "put")]
     found += [Written("spot", depth=depth) for depth in range(5)]
+    found += [Written(way, (("X", x),)) for way in ("banded", "bisected") for x in ("f32", "f64")]
+    found += [
+        Written("recurrence", (("X", x), ("S", "f64" if x == "f64" else "f32")))
+        for x in ("f16", "bf16", "f32", "f64")
+    ]
     assert {kernel.way for kernel in found} == set(POINTERS)
     return found
 
