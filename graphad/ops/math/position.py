@@ -64,10 +64,10 @@ class _Position(Op):
         return None
 
     def eval(self, x: Array) -> Array:
-        found = type(self).search(x, self.axis)
+        found = getattr(x, self.name)(self.axis) if type(x) is np.ndarray else type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
             # NumPy returns the index of a NaN if there is one.
-            if np.isnan(_elements(x, found, self.axis)).any():
+            if np.logical_or.reduce(np.isnan(_elements(x, found, self.axis)), None):
                 x = chosen(np.isnan(x), x.dtype.type(self.least), x)
                 found = type(self).search(x, self.axis)
         return found.astype(self.dtype.numpy, copy=False)  # type: ignore[no-any-return]
@@ -93,7 +93,7 @@ def _elements(x: Array, at: Any, axis: int) -> Any:
     if x.ndim == 1:
         return x[at]
     if x.ndim and axis in (-1, x.ndim - 1) and x.flags.c_contiguous:
-        return x.reshape(-1)[np.arange(0, x.size, x.shape[-1]) + np.reshape(at, -1)]
+        return x.reshape(-1).take(np.arange(0, x.size, x.shape[-1]) + at.reshape(-1))
     return np.take_along_axis(x, np.expand_dims(at, axis), axis)
 
 
