@@ -71,7 +71,8 @@ def _times_log1p(x: Array, y: Array) -> Array | None:
     if not np.logical_or.reduce(none, None):
         return x * Log1p.formula(y)  # type: ignore[no-any-return]
     y = np.where(none, y.dtype.type(0), y)
-    return np.where(none, y.dtype.type(0), x * Log1p.formula(y))
+    found: Array = np.where(none, y.dtype.type(0), x * Log1p.formula(y))
+    return found
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -93,7 +93,7 @@ def _elements(x: Array, at: Any, axis: int) -> Any:
     if x.ndim == 1:
         return x[at]
     if x.ndim and axis in (-1, x.ndim - 1) and x.flags.c_contiguous:
-        return x.reshape(-1).take(np.arange(0, x.size, x.shape[-1]) + at.reshape(-1))
+        return x.reshape(-1)[np.arange(0, x.size, x.shape[-1]) + np.reshape(at, -1)]
     return np.take_along_axis(x, np.expand_dims(at, axis), axis)
 
 
