@@ -90,8 +90,8 @@ def of_two(
     kinds: frozenset[str],
     usual: Callable[[TensorLike, TensorLike], Tensor],
 ) -> BinaryFunction:
-    """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds, or of a tensor of floats
-    and a Python number; else `usual`."""
+    """f(x, y, name=None): `formula` of the NumPy values of two tensors of one dtype, of one of the kinds, or of floats and a
+    Python number; else `usual`."""
     quick = quick_dtypes(kinds)
     likely = likely_dtype(quick)
 

@@ -90,7 +90,7 @@ def _as_integers(x: Any) -> Any:
 
 def descending_order(x: Array) -> Any:
     """The indices that sort x, from the largest on; of equal elements the first comes first."""
-    return x.shape[-1] - 1 - stable_order(np.flip(x, -1))[..., ::-1]
+    return x.shape[-1] - 1 - stable_order(x[..., ::-1])[..., ::-1]
 
 
 def _quick_order(x: Array) -> Array:

@@ -290,7 +290,8 @@ def members(
     """
     _first_part(op, np.shape(data), np.shape(ids))
     lead, tail = np.shape(ids)[:batch_dims], np.shape(data)[np.ndim(ids) :]
-    if np.size(ids) and np.max(ids) >= num:
+    are_inside = arrays.are_below(ids, num)
+    if not are_inside and np.max(ids) >= num:
         raise InvalidArgumentError(
             f"{op}: segment_ids holds {np.max(ids)}, num_segments is {num}; ids must be below it."
         )
@@ -298,7 +299,7 @@ def members(
     at = flat.astype(np.int64, copy=False) if not lead else np.arange(len(flat))[:, None] * num + flat
     at = at.reshape(-1)
     values = np.reshape(data, (len(at), *tail))
-    if np.size(ids) and np.min(ids) < 0:
+    if not are_inside:  # some are negative
         keep = np.reshape(flat >= 0, -1)
         return lead, tail, at[keep], values[keep]
     return lead, tail, at, values

@@ -175,6 +175,16 @@ def clip_by_global_norm(
     return out, length
 
 
+def _crossed(a: Array, b: Array) -> Array | None:
+    """The products and differences of `cross`, written where they belong."""
+    if a.dtype is not b.dtype or a.dtype.kind not in "fciu":
+        return None
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1))):
+        np.subtract(a[..., i] * b[..., j], a[..., j] * b[..., i], out[..., k])
+    return out
+
+
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """The cross product of vectors along the last axis, which must have size 3.
 
@@ -195,6 +205,8 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
             )
     if a.dims is None or b.dims is None:
         return roll(a, -1, -1) * roll(b, -2, -1) - roll(a, -2, -1) * roll(b, -1, -1)
+    if (found := directly(_crossed, a, b)) is not None:
+        return found
     parts: Any = [unstack(x, 3, -1) for x in (a, b)]
     return stack(
         [parts[0][i] * parts[1][j] - parts[0][j] * parts[1][i] for i, j in ((1, 2), (2, 0), (0, 1))], -1

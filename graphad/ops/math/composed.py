@@ -28,7 +28,7 @@ from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal, logical_and
 from graphad.ops.math.cumulative import cumsum
-from graphad.ops.math.exponential import log, log1p
+from graphad.ops.math.exponential import Log1p, log, log1p
 from graphad.ops.math.gamma import BERNOULLI, lgamma
 from graphad.ops.math.reduce import reduce_all, reduce_max, reduce_mean, reduce_sum
 from graphad.ops.math.select import maximum, where
@@ -63,6 +63,18 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     return divide_no_nan(ones_like(x), x)
 
 
+def _times_log1p(x: Array, y: Array) -> Array | None:
+    """The steps of `xlog1py`; where no x is 0 there is nothing to choose."""
+    if x.dtype is not y.dtype or x.dtype.char not in "fd":
+        return None
+    none = x == 0
+    if not np.logical_or.reduce(none, None):
+        return x * Log1p.formula(y)  # type: ignore[no-any-return]
+    y = np.where(none, y.dtype.type(0), y)
+    found: Array = np.where(none, y.dtype.type(0), x * Log1p.formula(y))
+    return found
+
+
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x * log(1 + y), and 0 where x is 0, whatever y is.
 
@@ -73,6 +85,8 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
       not broadcast.
     """
     x, y = lift_pair("xlog1py", x, y)
+    if (found := directly(_times_log1p, x, y)) is not None:
+        return found
     none = x == lift(0, x.dtype)
     # The argument of the logarithm is replaced as well, so that no derivative is 0 times infinity.
     return where(none, zeros_like(x * y), x * log1p(where(none, zeros_like(y), y)))

@@ -365,7 +365,7 @@ class ZetaByX(Elementwise):
     n: Order
 
     def eval(self, x: Array, q: Array) -> Array:  # type: ignore[override]
-        return _once(x, q) if self.n == 1 else _of_any_order(self.n, x, q)  # type: ignore[no-any-return]
+        return _once(x, q) if self.n == 1 else _of_any_order(self.n, x, q)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x, q = ctx.inputs

@@ -64,10 +64,10 @@ class _Position(Op):
         return None
 
     def eval(self, x: Array) -> Array:
-        found = type(self).search(x, self.axis)
+        found = getattr(x, self.name)(self.axis) if type(x) is np.ndarray else type(self).search(x, self.axis)
         if x.dtype.kind not in "iub":
             # NumPy returns the index of a NaN if there is one.
-            if np.isnan(_elements(x, found, self.axis)).any():
+            if np.logical_or.reduce(np.isnan(_elements(x, found, self.axis)), None):
                 x = chosen(np.isnan(x), x.dtype.type(self.least), x)
                 found = type(self).search(x, self.axis)
         return found.astype(self.dtype.numpy, copy=False)  # type: ignore[no-any-return]

@@ -342,7 +342,9 @@ class _Extreme(Reduction):
         if x.size < _MANY or x.dtype.kind != "f":
             return None
         if not self.keepdims:
-            y, g = (np.expand_dims(z, self.over(x.ndim)) for z in (y, g))
+            over = self.over(x.ndim)
+            kept = [1 if k in over else size for k, size in enumerate(x.shape)]
+            y, g = y.reshape(kept), g.reshape(kept)
         is_extreme = np.equal(x, y)
         if np.count_nonzero(is_extreme) != y.size or np.isnan(y).any():
             return None

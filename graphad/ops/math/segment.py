@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import graphad.kernels as kernels
 from graphad.core.annotations import Array, BatchContext, Ranked, RowAxes, RowAxis, TensorLike
-from graphad.core.bind import bind
+from graphad.core.arrays import are_below
+from graphad.core.bind import bind, constant_here
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.dtypes import int64, uint64
+from graphad.core.dtypes import DType, int64, uint64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
 from graphad.core.op import Op, define, else_eval, no_gradient
@@ -23,6 +26,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import index_tensor, row_beside, static_array
+from graphad.ops.directly import is_eager
 from graphad.ops.math.arithmetic import abs, sign
 from graphad.ops.math.cast import cast
 from graphad.ops.math.power import sqrt
@@ -92,9 +96,24 @@ def divisors_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     return members if members.dtype is total.dtype else cast(members, total.dtype)
 
 
+_EXACT = {"float32": 1 << 24, "float64": 1 << 53}  # up to these numbers a sum of ones is exact
+
+
+def _counted(ids: Tensor, count: TensorLike, dtype: DType) -> Tensor | None:
+    """How often each number below `count` is in a vector of ids at hand; None where a sum of ones has to tell it."""
+    if type(count) is not int or not is_eager(ids) or not dtype.is_floating:
+        return None
+    numbers: Any = ids.data
+    if numbers.ndim != 1 or numbers.size >= _EXACT.get(dtype.name, 0) or not are_below(numbers, count):
+        return None
+    return constant_here(np.bincount(numbers, minlength=count).astype(dtype.numpy))
+
+
 def members_of(total: Tensor, ids: Tensor, count: TensorLike) -> Tensor:
     """The number of members of each segment, in the real dtype of `total` and shaped to broadcast with it."""
-    members = unsorted_segment_sum(ones(shape(ids), total.dtype.real_dtype), ids, count)
+    members = _counted(ids, count, total.dtype.real_dtype)
+    if members is None:
+        members = unsorted_segment_sum(ones(shape(ids), total.dtype.real_dtype), ids, count)
     if total.ndim is None:
         sizes = concat([shape(members), ones(shape(shape(total)[1:]), "int32")], 0)
         return reshape(members, sizes)

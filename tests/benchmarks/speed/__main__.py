@@ -97,7 +97,10 @@ class Worker:
     def close(self) -> None:
         if self._process.stdin:
             self._process.stdin.close()
-        self._process.wait(10)
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:  # some libraries take long to end
+            self._process.kill()
 
 
 STARTING, LONGEST = 120, 20  # seconds: to import a library; for one call

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from graphad.ops.math import segment as segments
 from graphad.ops.math.segment_others import SegmentOthers
 
 IDS = [2, 0, 2, -1]
@@ -282,3 +283,28 @@ def test_the_gradient_of_many_extremes_is_that_of_the_ops(function, shape, way):
     found, want = slope(x).numpy(), tf.function(slope)(x).numpy()
     np.testing.assert_array_equal(found, want)
     assert np.count_nonzero(found) > 20
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("ids", [[2, 0, 2, 2, 0], [0, -1, 3, 3, 1], []])
+@pytest.mark.parametrize("mean", [tf.math.unsorted_segment_mean, tf.math.unsorted_segment_sqrt_n])
+def test_members_that_are_counted_are_the_sums_of_ones(mean, ids, dtype, monkeypatch):
+    if dtype == "int32" and mean is tf.math.unsorted_segment_sqrt_n:
+        pytest.skip("it takes floats alone")
+    x = tf.constant(np.arange(2.0 * len(ids)).reshape(-1, 2).astype(dtype))
+    found = mean(x, np.array(ids, np.int32), 5)
+    monkeypatch.setattr(segments, "_counted", lambda *_: None)
+    wanted = mean(x, np.array(ids, np.int32), 5)
+    assert found.dtype is wanted.dtype
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("ids", [[0, 5], [-3, 7], [-1, -1]])
+def test_ids_are_looked_at_once(ids):
+    x = tf.constant([1.0, 2.0])
+    if max(ids) < 5:
+        np.testing.assert_array_equal(tf.math.unsorted_segment_sum(x, ids, 5).numpy(), np.zeros(5))
+        return
+    for of in (tf.math.unsorted_segment_sum, tf.math.unsorted_segment_mean, tf.math.unsorted_segment_max):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"holds {max(ids)}, num_segments is 5"):
+            of(x, ids, 5)
