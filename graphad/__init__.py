@@ -11,7 +11,7 @@ from graphad.core.collector import held, settle
 with held:  # classes and functions stay
     import graphad.core.finding
 
-    graphad.core.finding.install(__spec__, "core")
+    graphad.core.finding.install(__spec__, "core", beside=("serialization",))
 
     # What every program needs, in the order of the floors.
     import graphad.core.device

@@ -30,6 +30,18 @@ from os import sep, stat
 from types import CodeType, ModuleType
 
 _HEAD = MAGIC_NUMBER + bytes(4)  # how bytecode begins that is checked by the time and size of its source
+_WRITES_MESSAGES = sys.version_info < (3, 12)
+
+
+class Module(ModuleType):
+    """A module of a class that looks up attributes as objects do.
+
+    `from module import name` asks the module for `__path__`. Before Python 3.12 the class of all modules then writes two error
+    messages that nobody reads, 7,000 instructions for each such statement: a tenth of the import of graphad.
+    """
+
+    __slots__ = ()
+    __getattribute__ = object.__getattribute__
 
 
 class Source(SourceFileLoader):
@@ -39,6 +51,14 @@ class Source(SourceFileLoader):
         self.name, self.path = fullname, path  # as the class above it sets them
         self._cached = cached
         self._expected: bytes | None = expected
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return Module(spec.name) if _WRITES_MESSAGES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        if type(module) is Module and "__getattr__" in module.__dict__:
+            module.__class__ = ModuleType  # whose look-up calls that function
 
     def get_code(self, fullname: str) -> CodeType | None:
         # The file's state is read here for the import that follows immediately.
@@ -117,13 +137,14 @@ class Directory(FileFinder):
         return spec
 
 
-def install(package: ModuleSpec | None, *imported: str) -> None:
+def install(package: ModuleSpec | None, *imported: str, beside: tuple[str, ...] = ()) -> None:
     """Use this finder for a package from now on, if Python's finder found the package and its bytecode is in `__pycache__` beside
     it.
 
     Args:
       package: The package's spec.
       imported: The names of packages inside of it that are imported already.
+      beside: The names of packages in the same directory that are not imported yet.
     """
     if package is None or type(package.loader) is not SourceFileLoader:
         return
@@ -134,3 +155,7 @@ def install(package: ModuleSpec | None, *imported: str) -> None:
         for place in (path, *[f"{path}{sep}{name}" for name in imported]):
             if type(sys.path_importer_cache.get(place)) is FileFinder:
                 sys.path_importer_cache[place] = Directory(place, before, after)
+        if type(sys.path_importer_cache.get(path)) is Directory:
+            for name in beside:
+                place = f"{path.rpartition(sep)[0]}{sep}{name}"
+                sys.path_importer_cache.setdefault(place, Directory(place, before, after))

@@ -21,7 +21,7 @@ from serialization.checkpoint.saved import Saved, find_child
 from serialization.checkpoint.status import CheckpointLoadStatus, InitializationOnlyStatus
 from serialization.convert.functions import FUNCTIONS
 from serialization.saved_model.options import options_of, path_of_user
-from serialization.storage import write_model
+from serialization.storage.write import write_model
 from serialization.wire.files import FileSystem
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 

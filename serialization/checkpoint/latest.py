@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from serialization.errors import CorruptModelError, LimitExceededError, LoadError
 from serialization.saved_model.options import path_of_user
-from serialization.storage import contains_model
+from serialization.storage.read import contains_model
 from serialization.wire.files import Directory, FileSystem, Temporary, read_exactly
 from serialization.wire.record import Record
 

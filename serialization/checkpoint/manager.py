@@ -25,7 +25,7 @@ from serialization.checkpoint.latest import (
 )
 from serialization.errors import SaveError
 from serialization.saved_model.options import options_of, path_of_user
-from serialization.storage import remove_model
+from serialization.storage.remove import remove_model
 from serialization.wire.files import FileSystem
 
 _HOUR = 3600.0

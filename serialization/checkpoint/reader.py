@@ -13,7 +13,7 @@ from serialization.checkpoint.latest import latest_checkpoint
 from serialization.checkpoint.saved import Saved, Stored, plain_of, saved_of_model
 from serialization.errors import MissingModelError, shown
 from serialization.saved_model.options import path_of_user
-from serialization.storage import contains_model, read_model
+from serialization.storage.read import contains_model, read_model
 from serialization.wire.limits import DEFAULT_LIMITS, Limits
 
 

@@ -11,7 +11,7 @@ from serialization.checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from serialization.checkpoint.keras import is_keras_file, load_into, open_keras_weights
 from serialization.checkpoint.status import CheckpointLoadStatus
 from serialization.saved_model.options import options_of, path_of_user
-from serialization.storage import contains_model
+from serialization.storage.read import contains_model
 from serialization.wire.limits import DEFAULT_LIMITS
 
 

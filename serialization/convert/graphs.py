@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from serialization.storage.read import LoadedArrays
 
 
-_DIRECTORIES = re.compile(r"^.*[\\/](?=[^\\/]*:\d+ in )")
+_DIRECTORIES = r"^.*[\\/](?=[^\\/]*:\d+ in )"  # of a source line, compiled by the first save
 
 
 class GraphWriter:
@@ -159,7 +159,7 @@ class GraphWriter:
         # without directories, which are private and not part of the model
         line = None if node.line is None else self._line_numbers.get(node.line)
         if line is None and node.line is not None:
-            line = self._line_numbers[node.line] = self._lines.number(_DIRECTORIES.sub("", node.line))
+            line = self._line_numbers[node.line] = self._lines.number(re.sub(_DIRECTORIES, "", node.line))
         return NodeRecord(
             self._op(node.op, graph), node.inputs, tuple([self.add_spec(spec) for spec in node.specs]), line
         )

@@ -104,7 +104,7 @@ def _show(parsed: argparse.Namespace) -> int:
 
 def _verify(parsed: argparse.Namespace) -> int:
     from serialization.convert.objects import ObjectReader
-    from serialization.storage import read_model
+    from serialization.storage.read import read_model
 
     model, arrays = read_model(parsed.path, verify=True, links=parsed.links)
     arrays.verify()

@@ -40,7 +40,8 @@ from serialization.schema.values import (
     StoredArray,
     StructValue,
 )
-from serialization.storage import MANIFEST, read_model
+from serialization.storage.places import MANIFEST
+from serialization.storage.read import read_model
 from serialization.wire.arrays import byte_count, payload_name, plan_layout
 from serialization.wire.header import DIGEST_BYTES, HEADER_BYTES
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from serialization.inspect.describe import describe
 from serialization.inspect.text import lines_of, plain
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 
 
 def differences(

@@ -10,7 +10,7 @@ from graphad.core.frames import warn_user
 from serialization.convert.objects import ObjectReader, as_load_error
 from serialization.errors import LoadError
 from serialization.saved_model.options import SERVING, LoadOptions, directory_of, options_of
-from serialization.storage import contains_model, read_model
+from serialization.storage.read import contains_model, read_model
 
 
 def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:

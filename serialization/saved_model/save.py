@@ -29,7 +29,7 @@ from serialization.saved_model.options import (
     options_of,
 )
 from serialization.schema.model import ModelRecord, SignatureRecord
-from serialization.storage import write_model
+from serialization.storage.write import write_model
 
 
 class TracedSaveError(SaveError, AssertionError):

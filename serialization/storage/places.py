@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 
 from serialization.schema.model import AssetRecord
 
 MANIFEST = "saved_model.msgpack"
 VARIABLES = "variables"
 ASSETS = "assets"
-PAYLOAD_NAME = re.compile(r"[0-9a-f]{32}\.safetensors")
-ASSET_DIRECTORY = re.compile(r"[0-9a-f]{32}")
+_DIGITS = frozenset("0123456789abcdef")
+
+
+def is_payload_name(name: str) -> bool:
+    """Whether a save could give this name to a file of arrays: a digest, and the ending."""
+    digest, _, ending = name.partition(".")
+    return ending == "safetensors" and is_asset_directory(digest)
+
+
+def is_asset_directory(name: str) -> bool:
+    """Whether a save could give this name to the directory of an asset: a digest of 32 digits."""
+    return len(name) == 32 and _DIGITS.issuperset(name)
 
 
 def asset_directory(asset: AssetRecord) -> str:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Callable
 
-from serialization.storage.places import ASSET_DIRECTORY, ASSETS, MANIFEST, PAYLOAD_NAME, VARIABLES, names_in
+from serialization.storage.places import (
+    ASSETS,
+    MANIFEST,
+    VARIABLES,
+    is_asset_directory,
+    is_payload_name,
+    names_in,
+)
 from serialization.wire.files import LOCK, TEMPORARY, FileSystem, Lock, remove_quietly
 
 
@@ -24,11 +31,11 @@ def remove_model(path: str, system: FileSystem | None = None) -> None:
         if os.path.lexists(manifest):
             system.remove(manifest)
         variables = os.path.join(path, VARIABLES)
-        _empty(system, variables, PAYLOAD_NAME)
+        _empty(system, variables, is_payload_name)
         assets = os.path.join(path, ASSETS)
         for name in names_in(assets):
-            if ASSET_DIRECTORY.fullmatch(name):
-                _empty(system, os.path.join(assets, name), re.compile(".*", re.DOTALL))
+            if is_asset_directory(name):
+                _empty(system, os.path.join(assets, name), lambda name: True)
         _remove_directory(system, assets)
         stale = [name for name in names_in(path) if name.startswith(TEMPORARY)]
         remove_quietly(system, (os.path.join(path, name) for name in stale))
@@ -37,9 +44,9 @@ def remove_model(path: str, system: FileSystem | None = None) -> None:
         _remove_directory(system, path)
 
 
-def _empty(system: FileSystem, directory: str, names: re.Pattern[str]) -> None:
-    """Remove the files of these names, and the directory if nothing is left."""
-    found = [name for name in names_in(directory) if names.fullmatch(name) or name.startswith(TEMPORARY)]
+def _empty(system: FileSystem, directory: str, is_one: Callable[[str], bool]) -> None:
+    """Remove the files whose names pass the test, and the directory if nothing is left."""
+    found = [name for name in names_in(directory) if is_one(name) or name.startswith(TEMPORARY)]
     remove_quietly(system, (os.path.join(directory, name) for name in found))
     _remove_directory(system, directory)
 

@@ -21,13 +21,13 @@ from serialization.errors import (
 from serialization.schema.model import AssetRecord, ModelRecord, PayloadRecord
 from serialization.schema.versions import FORMAT_VERSION, model_from_body, model_to_body, unknown_features
 from serialization.storage.places import (
-    ASSET_DIRECTORY,
     ASSETS,
     MANIFEST,
-    PAYLOAD_NAME,
     VARIABLES,
     asset_directory,
     asset_path,
+    is_asset_directory,
+    is_payload_name,
     names_in,
 )
 from serialization.wire.arrays import (
@@ -388,13 +388,13 @@ class _Save:
         """Remove the files of the previous model and of aborted saves."""
         named = {payload_name(plan_layout(payload.tensors).size, payload.checks) for payload in payloads}
         directory = os.path.join(self.location, VARIABLES)
-        old = [name for name in names_in(directory) if PAYLOAD_NAME.fullmatch(name) and name not in named]
+        old = [name for name in names_in(directory) if is_payload_name(name) and name not in named]
         remove_quietly(self.system, (os.path.join(directory, name) for name in old))
         kept = {(asset_directory(asset), asset.name) for asset in assets}
         directory = os.path.join(self.location, ASSETS)
         for outer in names_in(directory):
             inner = os.path.join(directory, outer)
-            if not ASSET_DIRECTORY.fullmatch(outer) or os.path.islink(inner):
+            if not is_asset_directory(outer) or os.path.islink(inner):
                 continue
             remove_quietly(
                 self.system,

@@ -20,7 +20,7 @@ import numpy as np
 import graphad as gd
 from serialization.convert.objects import ObjectReader
 from serialization.schema.model import VariableCapture
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 from tests.golden import wide
 
 UNKNOWN_SIZE = 3

@@ -43,7 +43,8 @@ from serialization.schema.values import (
     StoredArray,
     StructValue,
 )
-from serialization.storage import MANIFEST, write_model
+from serialization.storage.places import MANIFEST
+from serialization.storage.write import write_model
 from serialization.wire.header import seal, unseal
 
 ONE = InlineArray("float32", (), b"\0\0\x80\x3f")

@@ -18,7 +18,9 @@ import pytest
 
 from serialization.errors import LoadError, SaveError, SaveFailedError
 from serialization.schema.model import AssetNode, ModelRecord, ModuleNode, ObjectRecord
-from serialization.storage import ASSETS, MANIFEST, VARIABLES, read_model, write_model
+from serialization.storage.places import ASSETS, MANIFEST, VARIABLES
+from serialization.storage.read import read_model
+from serialization.storage.write import write_model
 from serialization.wire import arrays as wire_arrays
 from serialization.wire.files import TEMPORARY, FileSystem
 

@@ -20,7 +20,9 @@ from serialization.errors import (
     UnsupportedModelError,
 )
 from serialization.schema.model import MODEL, FeatureRecord, ModelRecord, ModuleNode, ObjectRecord
-from serialization.storage import MANIFEST, read_model, write_model
+from serialization.storage.places import MANIFEST
+from serialization.storage.read import read_model
+from serialization.storage.write import write_model
 from serialization.wire.codec import decode
 from serialization.wire.header import HEADER_BYTES, MAGIC, seal, unseal
 from serialization.wire.limits import Limits
@@ -214,7 +216,7 @@ sys.path.insert(0, sys.argv[1])
 from tests.support.memory import most_resident
 from tests.support.work import calls_in
 from serialization.errors import LoadError
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 from serialization.wire.limits import Limits
 limits = Limits(manifest_bytes=64 << 20)
 read_model(sys.argv[2])

@@ -17,7 +17,7 @@ _AUDIT = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 path = sys.argv[2]
 model, arrays = read_model(path)  # what is imported late is imported by now
 [arrays[name] for name in arrays]
@@ -78,7 +78,7 @@ def test_loading_executes_nothing_and_opens_only_the_model(tmp_path):
 
 def test_layers_below_graphad_import_only_numpy_and_msgpack():
     code = (
-        "import sys; import serialization.storage; "
+        "import sys; import serialization.storage.read, serialization.storage.write; "
         "print([m for m in sys.modules if m.split('.')[0] in ('graphad', 'numba', 'json', 'pickle5', 'ml_dtypes', 'optree')])"
     )
     done = subprocess.run(

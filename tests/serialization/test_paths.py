@@ -12,7 +12,9 @@ import pytest
 
 from serialization.errors import CorruptModelError, LoadError, SaveError, SaveFailedError, UnsafeModelError
 from serialization.schema.model import AssetNode, ModelRecord, ModuleNode, ObjectRecord
-from serialization.storage import ASSETS, MANIFEST, VARIABLES, contains_model, read_model, write_model
+from serialization.storage.places import ASSETS, MANIFEST, VARIABLES
+from serialization.storage.read import contains_model, read_model
+from serialization.storage.write import write_model
 from tests.serialization.sample import read_file, rewrite_body, save_sample, write_file
 
 pytestmark = [

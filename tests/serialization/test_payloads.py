@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 
 from serialization.errors import CorruptModelError, LimitExceededError, SaveError, UnsupportedModelError
 from serialization.schema.model import ModelRecord, ModuleNode, ObjectRecord
-from serialization.storage import MANIFEST, VARIABLES, read_model, write_model
+from serialization.storage.places import MANIFEST, VARIABLES
+from serialization.storage.read import read_model
+from serialization.storage.write import write_model
 from serialization.wire import arrays as wire_arrays
 from serialization.wire.arrays import (
     DTYPES,

@@ -14,7 +14,7 @@ import pytest
 
 from graphad.core.registry import all_ops
 from graphad.core.schema import schema_of
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 from tests.golden.calls import observed_calls
 
 HERE = Path(__file__).resolve().parent

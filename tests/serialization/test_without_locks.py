@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 from serialization.errors import SaveFailedError
-from serialization.storage import ASSETS, MANIFEST, VARIABLES
+from serialization.storage.places import ASSETS, MANIFEST, VARIABLES
 from serialization.wire.files import LOCK, TEMPORARY, FileSystem, Lock
 from tests.serialization.test_commit import (
     DiesAt,

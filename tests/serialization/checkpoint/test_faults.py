@@ -17,7 +17,7 @@ import pytest
 
 import graphad as tf
 from serialization.errors import LoadError, SaveFailedError
-from serialization.storage import MANIFEST
+from serialization.storage.places import MANIFEST
 from serialization.wire.files import TEMPORARY
 from tests.serialization.sample import rewrite_body
 from tests.serialization.test_commit import DiesAt, FailsAt, Recorder, Stop

@@ -19,7 +19,8 @@ from serialization.saved_model import Asset, LoadOptions, SaveOptions, load, sav
 from serialization.schema.graph import RuleRecord
 from serialization.schema.model import FeatureRecord
 from serialization.schema.versions import model_to_body
-from serialization.storage import MANIFEST, read_model
+from serialization.storage.places import MANIFEST
+from serialization.storage.read import read_model
 from serialization.wire.header import seal
 from tests.serialization.convert.in_memory import records_of
 from tests.serialization.rich import Rich, signatures

@@ -12,7 +12,7 @@ import pytest
 from graphad.core.op import Op, define
 from graphad.core.registry import all_ops
 from serialization.inspect.ops import DOCUMENT, HEAD, document, meaning
-from serialization.storage import read_model
+from serialization.storage.read import read_model
 
 ROOT = Path(__file__).resolve().parents[3]
 

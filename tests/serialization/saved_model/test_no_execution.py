@@ -17,7 +17,7 @@ from graphad.gradient import rules_in_process
 from serialization.errors import LoadError
 from serialization.saved_model import load, save
 from serialization.schema.versions import model_to_body
-from serialization.storage import MANIFEST
+from serialization.storage.places import MANIFEST
 from serialization.wire.header import seal
 from tests.serialization.convert.in_memory import records_of
 from tests.serialization.convert.mutations import model_of, mutated, paths, tree_of

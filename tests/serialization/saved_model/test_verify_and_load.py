@@ -15,7 +15,8 @@ from serialization.schema.graph import GraphRecord, OpRecord, RuleRecord
 from serialization.schema.model import FunctionRecord
 from serialization.schema.values import RuleValue
 from serialization.schema.versions import FORMAT_VERSION, model_to_body
-from serialization.storage import MANIFEST, read_model
+from serialization.storage.places import MANIFEST
+from serialization.storage.read import read_model
 from serialization.wire.header import HEADER_BYTES, seal
 from tests.golden.models import MODELS
 from tests.serialization.convert.hostile import node
