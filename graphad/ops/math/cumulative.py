@@ -37,7 +37,7 @@ from graphad.ops.accumulate import as_dtype_of, running, widened
 from graphad.ops.array.support import is_open, over_open_axes, row_beside, same_row
 from graphad.ops.directly import directly
 from graphad.ops.math.arithmetic import ADD, MUL, SUB
-from graphad.ops.math.compare import NOT_EQUAL
+from graphad.ops.math.compare import IS_FINITE, NOT_EQUAL, TAKEN
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, SELECT
@@ -169,6 +169,10 @@ class CumProd(_Running):
         before: Any = conjugate(ctx.outputs[0]) if self.exclusive else directly(self._before, ctx.outputs[0])
         if before is None:
             before = bind(CumProd(self.axis, True, self.reverse), x)
+        if ctx.is_masked:  # what only elements read that were not taken does not reach the others
+            read = _counted(g, self.axis, False, not self.reverse)
+            kept = bind(TAKEN, bind(NOT_EQUAL, read, scalar_like(0, read)), bind(IS_FINITE, x))
+            x = bind(SELECT, kept, x, scalar_like(0, x))
         return (bind(MUL, before, bind(Recurrence(self.axis, self.reverse, True), x, g)),)
 
     def _before(self, y: Array) -> Array | None:
