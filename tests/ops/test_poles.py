@@ -289,6 +289,37 @@ def test_a_masked_sum_of_products_of_roots_has_derivatives(name: str, run: str) 
         np.testing.assert_array_equal(found, [0.0, 0.0], err_msg=f"order {order}")
 
 
+@pytest.mark.parametrize("run", ["eager", "tier 0"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_infinite_element_in_no_product_does_not_reach_the_slopes_of_others(
+    run: str, reverse: bool
+) -> None:
+    """1, x and x y are the products of those before each of x, y, z."""
+    numbers = [2.0, 3.0, INF]
+    x = numbers[::-1] if reverse else numbers
+    found = derivatives(lambda x: tf.math.cumprod(x, exclusive=True, reverse=reverse), x, RUNS[run], 1)
+    wanted = [4.0, 2.0, 0.0]
+    np.testing.assert_array_equal(found, wanted[::-1] if reverse else wanted)
+
+
+@pytest.mark.parametrize("run", ["eager", "tier 0"])
+@pytest.mark.parametrize(
+    ("x", "wanted"),
+    [
+        ([1e200, 1e200, 3.0], [2 * 3.0 + 3 * 1e200, 3.0 + 3 * 1e200, 3 * 1e200]),
+        ([INF, 2.0, 3.0], [12.0, INF, INF]),
+        ([2.0, INF, -3.0], [INF, 3.0, INF]),
+    ],
+)
+def test_second_derivatives_of_a_product_that_overflows_are_products_of_others(
+    x: list[float], wanted: list[float], run: str
+) -> None:
+    weights = tf.constant([1.0, 2.0, 3.0], tf.float64)
+    weighted = lambda x: tf.reduce_sum(weights * tf.grad(tf.reduce_prod)(x))  # noqa: E731
+    found = derivatives(weighted, x, RUNS[run], 1)
+    np.testing.assert_allclose(found, wanted)
+
+
 @pytest.mark.parametrize("run", list(RUNS))
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_running_product_does_not_read_what_comes_after_those_taken(run: str, order: int) -> None:
