@@ -95,6 +95,10 @@ if TYPE_CHECKING:
             shape."""
 
         @property
+        def is_forward(self) -> bool:
+            """Whether tangents are pulled back through a rule, in forward mode, whose own cotangents are ones."""
+
+        @property
         def is_masked(self) -> bool:
             """Whether every zero of the given cotangents is an element that a `where` did not take."""
 

@@ -83,7 +83,17 @@ class Masks:
 class Context:
     """The context of a derivative rule; see `core.annotations.VjpContext`."""
 
-    __slots__ = ("_marks", "inputs", "is_free", "is_masked", "masks", "op", "outputs", "transforms")
+    __slots__ = (
+        "_marks",
+        "inputs",
+        "is_forward",
+        "is_free",
+        "is_masked",
+        "masks",
+        "op",
+        "outputs",
+        "transforms",
+    )
 
     def __init__(
         self,
@@ -98,7 +108,7 @@ class Context:
         self.outputs = outputs
         self._marks = marks
         self.transforms = transforms
-        self.is_free = self.is_masked = False
+        self.is_forward = self.is_free = self.is_masked = False
         self.masks: Masks | None = None
 
     def needs(self, i: int) -> bool:
@@ -162,6 +172,7 @@ def backward(
     consume: bool = False,
     placed: bool = False,
     masked: set[Mark] | None = None,
+    is_forward: bool = False,
 ) -> Bars:
     """Pull cotangents back over entries.
 
@@ -174,16 +185,18 @@ def backward(
       consume: Shrink the list while walking, so that memory is freed as early as possible.
       placed: Whether a block of the cotangents' device is already entered.
       masked: The marks whose cotangents are 0 where a branch was not taken; those on the way are added.
+      is_forward: Whether the entries are of a rule, and the cotangents tangents; see `forward.py`.
     Returns: `bars`, with the cotangents of the sources.
     """
     for given in bars.values():
         if given.away and not placed:  # new values that rules create must be on that device too
             with along(given):
-                return backward(entries, bars, wanted, transforms, leaves, consume, True, masked)
+                return backward(entries, bars, wanted, transforms, leaves, consume, True, masked, is_forward)
     # If every leaf is a source, every entry is on a path.
     all_on_path = leaves is not None and leaves <= wanted
     on_path = wanted if all_on_path else _dependents(entries, wanted)
     context = Context(None, (), (), (), transforms)  # shared by all entries, since no rule keeps it
+    context.is_forward = is_forward
     is_free = busy() is None
     masked = set() if masked is None else masked
     own: set[Mark] = set()  # the marks whose cotangents are arrays that nobody else holds

@@ -194,7 +194,8 @@ def _derive_new(
                 continue
             if x_bar.mark is not None and x_bar.mark in recorder.tracked:
                 seeds[x_bar.mark] = add_bars(seeds.get(x_bar.mark), dot)
-        backward(recorder.entries, seeds, {mark for mark in marks if mark is not None}, transforms)
+        wanted = {mark for mark in marks if mark is not None}
+        backward(recorder.entries, seeds, wanted, transforms, is_forward=True)
         y_dots = [None if mark is None else seeds.get(mark) for mark in marks]
         kept = [lift(dot) for dot in y_dots if dot is not None]
         given = [dot for dot in dots if dot is not None]

@@ -182,7 +182,34 @@ OUTER: dict[str, Callable[[Any], Any]] = {
 MASKED |= {
     f"{name} of a root": (lambda x, f=f: f(tf.sqrt(x)), [0.0, -1.0], (1, 2)) for name, f in OUTER.items()
 }
+# Sums of products. Their operands have no NaN, which would be part of a sum whatever it is multiplied by.
+SUMMED: dict[str, Callable[[Any], Any]] = {
+    "running product": lambda rows: tf.math.cumprod(rows, 1)[:, 1],
+    "running product of those before": lambda rows: tf.math.cumprod(rows, 1, exclusive=True)[:, 1],
+    "running product from the end": lambda rows: tf.math.cumprod(rows, 1, reverse=True)[:, 0],
+    "running logsumexp": lambda rows: tf.math.cumulative_logsumexp(rows, 1)[:, 1],
+    "matrix product": lambda rows: tf.matmul(rows[:, None, :], rows[:, :, None])[:, 0, 0],
+    "square of a matrix product": lambda rows: tf.matmul(rows, tf.ones((2, 1), tf.float64))[:, 0] ** 2,
+    "einsum": lambda rows: tf.einsum("ij,ij->i", rows, rows),
+    "normalised row": lambda rows: tf.math.l2_normalize(rows, 1)[:, 0],
+    "clipped row": lambda rows: tf.clip_by_norm(rows, 0.5, 1)[:, 0],
+    "determinant": lambda rows: tf.linalg.det(tf.linalg.diag(rows) + 0.1),
+    "inverse": lambda rows: tf.linalg.inv(tf.linalg.diag(rows) + 0.1)[:, 0, 0],
+    "solution": lambda rows: tf.linalg.solve(tf.linalg.diag(rows) + 0.1, rows[:, :, None])[:, 0, 0],
+    "spectrum": lambda rows: tf.abs(tf.signal.rfft(rows))[:, 1],
+    "layer normalisation": lambda rows: tf.nn.layer_normalization(rows)[:, 0],
+    "segment sum": lambda rows: tf.math.segment_sum(rows * rows, tf.range(tf.shape(rows)[0]))[:, 0],
+    "sparse cross entropy": lambda rows: tf.nn.sparse_softmax_cross_entropy_with_logits(
+        tf.zeros_like(rows[:, 0], tf.int32), rows
+    ),
+    "recomputed product": lambda rows: tf.recompute_grad(lambda z: z * tf.exp(z))(rows)[:, 0],
+}
 MASKED |= {
+    "sparse cross entropy of no number": (
+        lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits([0, 1], tf.stack([x, 1.0 - x], 1)),
+        [NAN, -INF],
+        (1, 2),
+    ),
     "square of acosh": (lambda x: tf.acosh(1.0 - x) ** 2, [0.0], (1, 2)),
     "square of acos": (lambda x: tf.acos(1.0 + x) ** 2, [0.0], (1, 2)),
     "divide_no_nan of roots": (lambda x: tf.math.divide_no_nan(tf.sqrt(x), tf.sqrt(x) + 1.0), POLES, (1, 2)),
@@ -245,6 +272,82 @@ def test_a_cotangent_that_happens_to_be_zero_where_an_element_is_taken_keeps_its
     found = derivatives(lambda x: tf.where(x > -5.0, f(x), 0.0) ** 2, [0.0, 0.25], RUNS[run], 2)
     np.testing.assert_allclose(found, plain, rtol=1e-12)
     assert found[0] != 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [(name, run) for name in SUMMED for run in ("eager", "tier 0")]
+    + [("matrix product", "native"), ("sparse cross entropy", "native")],
+)
+def test_a_masked_sum_of_products_of_roots_has_derivatives(name: str, run: str) -> None:
+    def f(x: Any) -> Any:
+        root = tf.sqrt(x)
+        return SUMMED[name](tf.stack([root, 1.0 + 2.0 * root], 1))
+
+    for order in (1, 2):
+        found = derivatives(_masked(f), [0.0, 0.0], RUNS[run], order)
+        np.testing.assert_array_equal(found, [0.0, 0.0], err_msg=f"order {order}")
+
+
+@pytest.mark.parametrize("run", ["eager", "tier 0"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_infinite_element_in_no_product_does_not_reach_the_slopes_of_others(
+    run: str, reverse: bool
+) -> None:
+    """1, x and x y are the products of those before each of x, y, z."""
+    numbers = [2.0, 3.0, INF]
+    x = numbers[::-1] if reverse else numbers
+    found = derivatives(lambda x: tf.math.cumprod(x, exclusive=True, reverse=reverse), x, RUNS[run], 1)
+    wanted = [4.0, 2.0, 0.0]
+    np.testing.assert_array_equal(found, wanted[::-1] if reverse else wanted)
+
+
+@pytest.mark.parametrize("run", ["eager", "tier 0"])
+@pytest.mark.parametrize(
+    ("x", "wanted"),
+    [
+        ([1e200, 1e200, 3.0], [2 * 3.0 + 3 * 1e200, 3.0 + 3 * 1e200, 3 * 1e200]),
+        ([INF, 2.0, 3.0], [12.0, INF, INF]),
+        ([2.0, INF, -3.0], [INF, 3.0, INF]),
+    ],
+)
+def test_second_derivatives_of_a_product_that_overflows_are_products_of_others(
+    x: list[float], wanted: list[float], run: str
+) -> None:
+    weights = tf.constant([1.0, 2.0, 3.0], tf.float64)
+    weighted = lambda x: tf.reduce_sum(weights * tf.grad(tf.reduce_prod)(x))  # noqa: E731
+    found = derivatives(weighted, x, RUNS[run], 1)
+    np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_running_product_does_not_read_what_comes_after_those_taken(run: str, order: int) -> None:
+    """Of 1, x, x y, x y NaN with the last not taken: the derivatives are those without the NaN."""
+    taken = tf.constant([True, True, False])
+
+    def products(x: Any) -> Any:
+        return tf.where(taken, tf.math.cumprod(tf.concat([x[:2], x[2:] * NAN], 0)), 0.0)
+
+    found = derivatives(products, [2.0, 3.0, 5.0], RUNS[run], order)
+    np.testing.assert_array_equal(found, [[4.0, 2.0, 0.0], [1.0, 1.0, 0.0]][order - 1])
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+@pytest.mark.parametrize("name", ["square", "matrix product"])
+def test_a_tangent_of_a_masked_derivative_is_zero(name: str, run: str) -> None:
+    """Forward mode over reverse mode, with an infinite slope where nothing was taken."""
+
+    def slope(x: Any) -> Any:
+        f = OUTER[name] if name in OUTER else lambda z: SUMMED[name](tf.stack([z, 1.0 + z], 1))
+        return tf.grad(lambda x: tf.reduce_sum(_masked(lambda x: f(tf.sqrt(x)))(x)))(x)
+
+    def pushed(x: Any) -> Any:
+        return tf.jvp(slope, (x,), (tf.ones_like(x),))[1]
+
+    x = tf.constant([0.0, 4.0], tf.float64)
+    found = pushed(x) if RUNS[run] is None else tf.function(pushed, jit_compile=RUNS[run])(x)
+    np.testing.assert_allclose(found, [0.0, 0.0 if name == "square" else -1.0 / 16.0], atol=1e-12)
 
 
 @pytest.mark.parametrize("run", list(RUNS))

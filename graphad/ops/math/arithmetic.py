@@ -27,10 +27,11 @@ from graphad.ops.array.create import zeros_of
 from graphad.ops.choice import are_ones, negated, product, quotient, signs, without_nan
 from graphad.ops.elementwise import binary_function, elementwise, named, unary_function
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL
+from graphad.ops.math.compare import IS_FINITE, LOGICAL_OR, NOT_EQUAL, TAKEN
 from graphad.ops.math.complexes import COMPLEX, IMAG_PART, REAL_PART, conjugate, part_dtype
 from graphad.ops.math.integers import whole_quotient
 from graphad.ops.math.remainders import floored
+from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
 from graphad.ops.repeated import summed_products
 from graphad.ops.rules import (
@@ -294,17 +295,26 @@ def _multiply_no_nan_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     return x_bar, unbroadcast(ctx, 1, bind(MULTIPLY_NO_NAN, conjugate(x), g)) if ctx.needs(1) else None
 
 
+def _of_taken(ctx: VjpContext, g: Tensor, g_bar: Tensor) -> Tensor:
+    """What is pulled back to a cotangent `g`: 0 where that is 0 beside a pole, and so stayed 0, in place of an infinity that
+    further rules would multiply by zeros."""
+    if ctx.is_forward or (ctx.is_free and bool(np.isfinite(g_bar.data).all())):
+        return g_bar
+    kept = bind(TAKEN, bind(NOT_EQUAL, g, scalar_like(0, g)), bind(IS_FINITE, g_bar))
+    return bind(SELECT, kept, g_bar, scalar_like(0, g_bar))
+
+
 def _mul_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
     g, f = ctx.inputs
-    return (
-        unbroadcast(ctx, 0, bind(MUL_ZERO, f_first, conjugate(f))) if ctx.needs(0) else None,
-        unbroadcast(ctx, 1, bind(MUL_ZERO, conjugate(g), f_first)) if ctx.needs(1) else None,
-    )
+    g_bar = None
+    if ctx.needs(0):
+        g_bar = unbroadcast(ctx, 0, _of_taken(ctx, g, bind(MUL_ZERO, f_first, conjugate(f))))
+    return g_bar, unbroadcast(ctx, 1, bind(MUL_ZERO, conjugate(g), f_first)) if ctx.needs(1) else None
 
 
 def _div_zero_vjp(ctx: VjpContext, f_first: Tensor) -> Cotangents:
     g, f = map(conjugate, ctx.inputs)
-    g_bar = unbroadcast(ctx, 0, bind(DIV_ZERO, f_first, f)) if ctx.needs(0) else None
+    g_bar = unbroadcast(ctx, 0, _of_taken(ctx, g, bind(DIV_ZERO, f_first, f))) if ctx.needs(0) else None
     f_bar = None
     if ctx.needs(1):  # 0 where g is 0, even if `f_first` is infinite
         slope = bind(DIV_ZERO, bind(DIV_ZERO, bind(MUL_ZERO, g, f_first), f), f)

@@ -33,7 +33,7 @@ from graphad.ops.math.arithmetic import sign as _sign
 from graphad.ops.math.bessel_modified import FAR_SLOPE, far_slope, modified, second
 from graphad.ops.math.by_scipy import but, ended, here_or, of_scipy
 from graphad.ops.math.cast import cast
-from graphad.ops.math.compare import equal, greater_equal, less
+from graphad.ops.math.compare import equal, greater, greater_equal, less
 from graphad.ops.math.exponential import exp, log
 from graphad.ops.math.gamma import digamma
 from graphad.ops.math.native_loops import MANY, is_positive, natively
@@ -223,21 +223,23 @@ def _erfcx_slope(x: Tensor, y: Tensor) -> Tensor:
 def _quarters(x: Tensor) -> Tensor:
     """pi x ** 2 / 2 up to whole turns, for float64: the square in two parts, each reduced exactly."""
     four = scalar_like(4, x)
-    wide = where(less(absolute(x), scalar_like(2.0**54, x)), x, x * scalar_like(0, x))  # whole turns
-    square, still = wide * wide, stop_gradient(wide)
-    split = still * scalar_like(2.0**27 + 1, wide)
+    here = stop_gradient(x)
+    still = where(
+        less(absolute(here), scalar_like(2.0**54, x)), here, here * scalar_like(0, x)
+    )  # whole turns
+    split = still * scalar_like(2.0**27 + 1, x)
     head = split - (split - still)
     rest = still - head
     whole = still * still
-    lost = ((head * head - whole) + scalar_like(2, wide) * head * rest) + rest * rest
+    lost = ((head * head - whole) + scalar_like(2, x) * head * rest) + rest * rest
     turned = (whole - four * rint(whole / four)) + (lost - four * rint(lost / four))
-    return scalar_like(math.pi / 2, wide) * (
-        turned + (square - whole)
-    )  # the last is 0, and has the derivative
+    half = scalar_like(0.5, x)  # before the sum, which may leave the range
+    slope = (x - here) * (half * x + half * here) * scalar_like(math.pi, x)  # 0, and has the derivative
+    return scalar_like(math.pi / 2, x) * turned + slope
 
 
 def _expint_slope(x: Tensor) -> Tensor:
-    is_end = equal(x, scalar_like(math.inf, x))
+    is_end = greater(x, scalar_like(720, x))  # infinite, as its derivatives are
     inner = where(is_end, scalar_like(1, x), x)
     half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
     return where(

@@ -96,7 +96,7 @@ def _by_hankel(order: int, first_kind: bool, x: Array) -> Array:
     sine, cosine = np.sin(x), np.cos(x)
     plus, minus = sine + cosine, sine - cosine
     first, second = (plus, minus) if order == 0 else (minus, -plus)
-    size = 1.0 / np.sqrt(math.pi * x)
+    size = math.sqrt(1.0 / math.pi) / np.sqrt(x)  # pi x may leave the range
     return size * (even * first - odd * second if first_kind else even * second + odd * first)
 
 

@@ -106,15 +106,16 @@ def _slope(given: Array) -> Array:
     cosine -= sine
     is_lost = np.abs(cosine) < 0.25 * np.abs(sine)  # next to the zeros of the slope
     cosine /= z
-    cosine *= _parity(turns)
+    parity = _parity(turns)
+    cosine *= parity
     cosine.reshape(-1)[small] = 0.0 - near * arrays.polynomial(_NEAR, near * near)
     cosine *= pi
     if x.dtype.itemsize == 4 and is_lost.any():
         places = np.flatnonzero(is_lost)
         cosine.reshape(-1)[places] = _slope(arrays.of_dtype(x.reshape(-1)[places], np.float64))
-    at_infinity = np.isinf(x)
-    if at_infinity.any():
-        cosine[at_infinity] = 0.0
+    is_end = np.isinf(z)  # pi x leaves the range before x does
+    if is_end.any():
+        cosine[is_end] = np.where(np.isinf(x), 0.0, parity / x)[is_end]
     y = cosine.astype(given.dtype, copy=False)
     return y if given.ndim else y[0]
 

@@ -39,8 +39,8 @@ from graphad.ops import native_steps
 from graphad.ops.accumulate import as_dtype_of, running, widened
 from graphad.ops.array.support import is_open, over_open_axes, row_beside, same_row
 from graphad.ops.directly import directly
-from graphad.ops.math.arithmetic import ADD, MUL, SUB
-from graphad.ops.math.compare import NOT_EQUAL
+from graphad.ops.math.arithmetic import ADD, MUL, MUL_ZERO, SUB
+from graphad.ops.math.compare import IS_FINITE, NOT_EQUAL, TAKEN
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, SELECT
@@ -168,10 +168,15 @@ class CumProd(_Running):
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         x = conjugate(ctx.inputs[0])
         # y[i] = x[0] ... x[i], so x_bar[k] = x[0] ... x[k - 1] * (g[k] + x[k + 1] * (g[k + 1] + ...)).
-        g = bind(Shift(self.axis, not self.reverse), g) if self.exclusive else g
         before: Any = conjugate(ctx.outputs[0]) if self.exclusive else directly(self._before, ctx.outputs[0])
         if before is None:
             before = bind(CumProd(self.axis, True, self.reverse), x)
+        if ctx.is_masked:  # what only elements read that were not taken does not reach the others
+            read = _counted(g, self.axis, self.exclusive, not self.reverse)
+            kept = bind(TAKEN, bind(NOT_EQUAL, read, scalar_like(0, read)), bind(IS_FINITE, x))
+            x = bind(SELECT, kept, x, scalar_like(0, x))
+        if self.exclusive:
+            return (_exclusive_bar(x, g, before, self.axis, self.reverse),)
         return (bind(MUL, before, bind(Recurrence(self.axis, self.reverse, True), x, g)),)
 
     def _before(self, y: Array) -> Array | None:
@@ -255,9 +260,12 @@ def _others(x: Any) -> Any:
 
 
 def _exclusive_bar(x: Tensor, g: Tensor, before: Tensor, axis: int, reverse: bool) -> Tensor:
-    """The cotangent of x, conjugated, by that of its exclusive products, which are `before`."""
-    g = bind(Shift(axis, not reverse), g)
-    return bind(MUL, before, bind(Recurrence(axis, reverse, True), x, g))
+    """The cotangent of x, conjugated, by that of its exclusive products, which are `before`.
+
+    The last element is in none of them: it is multiplied by nothing, since it may be infinite, and its own cotangent is 0.
+    """
+    sums = bind(Recurrence(axis, reverse, True), bind(Shift(axis, reverse), x), g)
+    return bind(MUL_ZERO, bind(Shift(axis, not reverse), sums), before)
 
 
 @define

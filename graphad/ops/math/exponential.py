@@ -332,7 +332,7 @@ tanh = unary_function(
 )
 sigmoid = unary_function(
     Sigmoid,
-    f"1 / (1 + e ** -x), {_DTYPES}",
+    f"1 / (1 + e ** -x), {_DTYPES} The derivative is y * (1 - y) of the result y, as TensorFlow's, which is 0 once y is 1.",
     example=">>> sigmoid([0.0, 2.0]).numpy()\narray([0.5     , 0.880797], dtype=float32)",
 )
 softplus = unary_function(

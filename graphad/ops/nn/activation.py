@@ -276,7 +276,9 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
     Args:
       features: Tensor of any shape, a float dtype.
       approximate: Whether to use the formula with tanh.
-    Returns: Tensor of the same shape and dtype.
+    Returns: Tensor of the same shape and dtype, within 4 units in the last place above 0. Below, where x ** 2 is rounded in the
+      exponent, within 4 + 2 x ** 2 of them, and with `approximate` within 4 + abs(x) ** 3 / 4. As in TensorFlow, -inf and the
+      slopes at infinities give NaN, those of `approximate` also where a power of x is infinite.
     Raises: DTypeError (a TypeError): another dtype.
     Source: Hendrycks and Gimpel, Gaussian error linear units, 2016.
     Example:

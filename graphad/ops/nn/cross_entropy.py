@@ -6,6 +6,7 @@ express without further passes over all classes. It also returns log(softmax), f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,19 @@ from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import all_stacked, index_tensor, same_row
 from graphad.ops.choice import larger
 from graphad.ops.directly import directly
-from graphad.ops.math import cast, equal, exp, maximum, minimum, reduce_any, reduce_sum, softplus, where
+from graphad.ops.math import (
+    cast,
+    equal,
+    exp,
+    maximum,
+    minimum,
+    not_equal,
+    reduce_any,
+    reduce_sum,
+    softplus,
+    where,
+)
+from graphad.ops.math.compare import IS_FINITE, TAKEN
 from graphad.ops.nn.softmaxes import LogSoftmax, log_softmax
 from graphad.ops.rules import (
     FLOATING,
@@ -112,6 +125,11 @@ class SparseCrossEntropy(_PerLabel, TupleOp):
 
     def vjp(self, ctx: VjpContext, g: Tensor | None, h: Tensor | None) -> Cotangents:
         labels, log_p = ctx.inputs[0], ctx.outputs[1]
+        if ctx.is_masked:  # of rows that were not taken nothing is read that is not finite
+            rows = [] if g is None else [expand_dims(not_equal(g, scalar_like(0, g)), -1)]
+            rows += [] if h is None else [reduce_any(not_equal(h, scalar_like(0, h)), axis=-1, keepdims=True)]
+            kept = functools.reduce(lambda x, y: bind(TAKEN, x, y), [*rows, bind(IS_FINITE, log_p)])
+            log_p = where(kept, log_p, scalar_like(0, log_p))
         x_bar = None if g is None else bind(SPARSE_CROSS_ENTROPY_GRAD, labels, log_p, g)
         if h is not None:
             of_log_p = h - exp(log_p) * reduce_sum(h, axis=-1, keepdims=True)

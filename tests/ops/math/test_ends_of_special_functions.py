@@ -363,3 +363,56 @@ def test_derivatives_of_betainc_by_its_parameters_are_of_narrow_floats_too(dtype
     wanted = slopes(*[tf.cast(z, "float64") for z in (a, b, x)])
     for found, want in zip(slopes(a, b, x), wanted, strict=True):
         np.testing.assert_array_equal(found, tf.cast(want, dtype))
+
+
+def _second(f, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        slope = inner.gradient(y, x)
+    return np.asarray(slope), np.asarray(outer.gradient(slope, x))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_derivatives_of_expint_overflow_alike(dtype):
+    slope, second = _second(s.expint, np.array([721.0, 1211.0, 1e30, INF], dtype))
+    np.testing.assert_array_equal(slope, [INF] * 4)
+    np.testing.assert_array_equal(second, [INF] * 4)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_fresnel_integrals_of_large_numbers_have_second_derivatives(dtype):
+    """The square of a float from 2^54 on is a whole number of turns, so that cos(pi x^2 / 2) is 1, and pi x times it the second
+    derivative."""
+    x = np.array([2.0**54, -(2.0**80), 3e37, 2.0**53 - 1.0][: 4 if dtype == np.float64 else 3], dtype)
+    slope, second = _second(s.fresnel_sin, x)
+    np.testing.assert_array_equal(slope[:3], [0, 0, 0])
+    np.testing.assert_allclose(second[:3], np.pi * x[:3].astype(np.float64), rtol=np.finfo(dtype).eps)
+    slope, second = _second(s.fresnel_cos, x)
+    np.testing.assert_array_equal(slope[:3], [1, 1, 1])
+    np.testing.assert_array_equal(second[:3], [0, 0, 0])
+    if dtype == np.float64:  # an odd number, whose square is 1 modulo 8
+        np.testing.assert_allclose(second[3], -np.pi * x[3])
+        np.testing.assert_allclose(_second(s.fresnel_sin, np.array([1.79e308])), [[0], [INF]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_slope_of_sinc_holds_to_the_end_of_the_range(dtype):
+    x = np.array([0.9, -0.9], dtype) * np.finfo(dtype).max
+    _, slope = _slope(m.sinc, x)
+    np.testing.assert_allclose(slope, 1 / x, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("name", ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"])
+def test_oscillating_bessel_functions_hold_to_the_end_of_the_range(name):
+    """There they are sqrt(2 / (pi x)) times sines and cosines of x less a phase."""
+    x = np.array([1e307, 1.7e308])
+    order, first = int(name[-1]), name[-2] == "j"
+    plus, minus = np.sin(x) + np.cos(x), np.sin(x) - np.cos(x)  # sqrt(2) times cosine and sine of x - pi / 4
+    if order:
+        plus, minus = minus, -plus
+    wanted = (plus if first else minus) / (np.sqrt(np.pi) * np.sqrt(x))
+    np.testing.assert_allclose(getattr(s, name)(tf.constant(x)), wanted, rtol=1e-14)
