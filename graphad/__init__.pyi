@@ -76,7 +76,7 @@ from graphad.core.shapes import TensorShape as TensorShape
 from graphad.core.spec import TensorSpec as TensorSpec
 from graphad.core.spec import TypeSpec as TypeSpec
 from graphad.core.tensor import Tensor as Tensor
-from graphad.core.version import VERSION
+from graphad.core.version import GIT_VERSION, VERSION
 from graphad.eager.creators import variable_creator_scope as variable_creator_scope
 from graphad.eager.variable import Variable as Variable
 from graphad.eager.variable import VariableAggregation as VariableAggregation
@@ -279,6 +279,7 @@ from graphad.tools.explain import explain as explain
 from graphad.tools.profile import profile as profile
 from graphad.vectorize.vectorized_map import vectorized_map as vectorized_map
 
+__git_version__ = GIT_VERSION
 __version__ = VERSION
 newaxis: None
 

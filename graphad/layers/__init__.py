@@ -6,7 +6,7 @@ The modules by subject:
     values of weights     initializers, regularizers, constraints
     TensorFlow 1          variable_scopes, older
     layers                dense, embedding, convolutions, pooling, cells, masks, activations, batch_normalization,
-                          layer_normalization, group_normalization, wrapper
+                          layer_normalization, group_normalization, parametric, wrapper
     shapes                reshaping, rearranging, merging
     models                model, sequential
 

@@ -30,6 +30,7 @@ from graphad.layers.merging import minimum as minimum
 from graphad.layers.merging import multiply as multiply
 from graphad.layers.merging import subtract as subtract
 from graphad.layers.model import Model as Model
+from graphad.layers.parametric import PReLU as PReLU
 from graphad.layers.pooling import AveragePooling1D as AveragePooling1D
 from graphad.layers.pooling import AveragePooling2D as AveragePooling2D
 from graphad.layers.pooling import GlobalAveragePooling1D as GlobalAveragePooling1D

@@ -343,6 +343,11 @@ def _sparse_product(
     return sparse.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
 
 
+def _in_order(input_indices: Any, input_values: Any, input_shape: Any) -> Any:
+    x = sparse.reorder(SparseTensor(input_indices, input_values, input_shape))
+    return x.indices, x.values
+
+
 _OTHERS: dict[str, Callable[..., Any]] = {
     "All": _reduction(math.reduce_all),
     "Any": _reduction(math.reduce_any),
@@ -465,6 +470,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "SpaceToDepth": lambda input, block_size, data_format="NHWC": nn.space_to_depth(
         input, block_size, data_format
     ),
+    "SparseReorder": _in_order,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
     "SparseTensorDenseMatMul": _sparse_product,
     "Split": lambda axis, value, num_split: array.split(value, num_split, axis),

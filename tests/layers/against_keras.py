@@ -38,6 +38,8 @@ CASES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "dense": (lambda l: l.Dense(3, activation="gelu"), (2, 4, 5)),
     "relu": (lambda l: l.ReLU(max_value=1.0, negative_slope=0.1, threshold=0.2), (4, 5)),
     "leaky relu": (lambda l: l.LeakyReLU(negative_slope=0.2), (4, 5)),
+    "prelu": (lambda l: l.PReLU(), (4, 3, 5)),
+    "prelu, shared": (lambda l: l.PReLU(shared_axes=[1, 2]), (2, 3, 4, 5)),
     "activation": (lambda l: l.Activation("softplus"), (4, 5)),
     "reshape": (lambda l: l.Reshape((5, -1)), (4, 10)),
     "flatten": (lambda l: l.Flatten(), (4, 2, 3)),

@@ -130,6 +130,8 @@ CASES: dict[str, dict[str, Any]] = {
     "SoftmaxCrossEntropyWithLogits": {"features": S, "labels": np.float32([[0, 1, 0], [0.5, 0.2, 0.3]])},
     "SpaceToBatchND": {"input": drawn(1, 1, 2, 3, 1), "block_shape": [2, 2], "paddings": [[0, 0], [1, 0]]},
     "SpaceToDepth": {"input": drawn(1, 1, 4, 2, 1), "block_size": 2},
+    "SparseReorder": {"input_indices": np.int64([[2, 0], [0, 1], [0, 0]]), "input_values": np.float32([3, 2, 1]),
+                      "input_shape": np.int64([3, 2])},
     "SparseSoftmaxCrossEntropyWithLogits": {"features": S, "labels": np.int32([2, 0])},
     "SparseTensorDenseMatMul": {"a_indices": np.int64([[0, 1], [2, 0]]), "a_values": np.float32([2, 3]),
                                 "a_shape": np.int64([3, 2]), "b": U, "adjoint_a": False},

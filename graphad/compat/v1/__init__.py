@@ -2,8 +2,9 @@
 
 from graphad.compat.aliases import aliases
 from graphad.core.late import attach
-from graphad.core.version import TENSORFLOW
+from graphad.core.version import GIT_VERSION, TENSORFLOW
 
+__git_version__ = GIT_VERSION
 __version__ = TENSORFLOW
 
 __getattr__, __dir__ = attach(__name__)

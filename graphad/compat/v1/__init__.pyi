@@ -463,6 +463,7 @@ from graphad.signal import ifft3d as ifft3d
 
 set_random_seed = set_seed
 
+__git_version__: str
 __version__: str
 constant_initializer = Constant
 glorot_normal_initializer = GlorotNormal
