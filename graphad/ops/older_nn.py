@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphad.core.annotations import AxisLike, ShapeLike, TensorLike
-from graphad.core.errors import ArgumentTypeError
+from graphad.core.convert import lift
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, nn
 from graphad.ops.older_arguments import newer
+from graphad.ops.sparse.tensor import SparseTensor
 
 Sizes = int | Sequence[int]
 Padding = str | Sequence[Any]
@@ -181,18 +185,29 @@ def convolution(
     dilations: Sizes | None = None,
 ) -> Tensor:
     """As `graphad.nn.convolution`; `filter` and `dilation_rate` are older names of `filters` and `dilations`."""
-    kernel = newer("convolution", "filters", filters, "filter", filter)
+    kernel = _given("convolution", "filters", filters, "filter", filter)
     wide = newer("convolution", "dilations", dilations, "dilation_rate", dilation_rate)
-    return nn.convolution(input, kernel, strides, padding, data_format, wide)
+    return nn.convolution(input, kernel, strides, padding or "VALID", data_format, wide)
 
 
 def _table(op: str, name: str, pieces: TensorLike | Sequence[TensorLike], strategy: str) -> Any:
-    """A table that is one piece, or whose pieces follow one another."""
+    """A table in pieces: with the strategy "div" these follow one another, with "mod" row k is in piece k % their number."""
+    if strategy not in ("mod", "div"):
+        raise InvalidArgumentError(f"{op}: partition_strategy is {strategy!r}; it is 'mod' or 'div'.")
     if not isinstance(pieces, list | tuple):
         return pieces
-    if len(pieces) != 1 and strategy != "div":
-        raise ArgumentTypeError(f"{op}: {name} has {len(pieces)} pieces; join them into one table first.")
-    return pieces[0] if len(pieces) == 1 else array.concat(pieces, 0)
+    if len(pieces) == 1 or strategy == "div":
+        return pieces[0] if len(pieces) == 1 else array.concat(pieces, 0)
+    tables = [lift(piece) for piece in pieces]
+    sizes = [table.dims[0] if table.dims else None for table in tables]
+    count, rows = len(tables), sum(n for n in sizes if isinstance(n, int))
+    if sizes != [-(-(rows - k) // count) for k in range(count)]:
+        raise InvalidArgumentError(
+            f"{op}: {name} has pieces of {sizes} rows; with the strategy 'mod' row k is in piece k % {count}, so that the first "
+            "ones may have one row more. Join them into one table, or use 'div'."
+        )
+    starts = np.cumsum([0, *sizes[:-1]])
+    return array.gather(array.concat(tables, 0), [starts[k % count] + k // count for k in range(rows)])
 
 
 def embedding_lookup(
@@ -203,10 +218,41 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """As `graphad.nn.embedding_lookup`; of a table in several pieces with the strategy "div"."""
+    """As `graphad.nn.embedding_lookup`, of a table that may be in pieces: row k is in piece k % n, or n rows in each."""
     return nn.embedding_lookup(
         _table("embedding_lookup", "params", params, partition_strategy), ids, max_norm
     )
+
+
+def embedding_lookup_sparse(
+    params: TensorLike | Sequence[TensorLike],
+    sp_ids: SparseTensor,
+    sp_weights: SparseTensor | None,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: Any = None,
+    max_norm: float | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """As `graphad.nn.embedding_lookup_sparse`, of a table that may be in pieces; see `embedding_lookup`."""
+    table = _table("embedding_lookup_sparse", "params", params, partition_strategy)
+    return nn.embedding_lookup_sparse(table, sp_ids, sp_weights, combiner, max_norm)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: TensorLike | Sequence[TensorLike],
+    sparse_ids: SparseTensor,
+    sparse_weights: SparseTensor | None = None,
+    combiner: Any = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: float | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:
+    """As `graphad.nn.safe_embedding_lookup_sparse`, of a table that may be in pieces; see `embedding_lookup`."""
+    table = _table("safe_embedding_lookup_sparse", "embedding_weights", embedding_weights, partition_strategy)
+    return nn.safe_embedding_lookup_sparse(table, sparse_ids, sparse_weights, combiner, default_id, max_norm)
 
 
 def nce_loss(

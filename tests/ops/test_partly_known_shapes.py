@@ -99,3 +99,49 @@ def test_blocks_of_images_of_unknown_rank(back):
     assert np.array_equal(made(image).numpy(), move(image, 2).numpy())
     with pytest.raises(tf.errors.InvalidArgumentError):
         made(image[0])
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda x: tf.image.crop_to_bounding_box(x, 1, 0, 3, 4),
+        lambda x: tf.image.pad_to_bounding_box(x, 1, 0, 9, 8),
+        lambda x: tf.image.resize_with_crop_or_pad(x, 4, 9),
+    ],
+)
+def test_images_have_the_size_that_is_asked_for(cut):
+    image = np.arange(2 * 5 * 6, dtype=np.float32).reshape(2, 5, 6, 1)
+    want = cut(image).numpy()
+    for shape in ([None, None, None, 1], [2, 5, None, 1], [None, None, 1]):
+        made, dims = traced(cut, (shape, float32))
+        assert dims[-3:-1] == list(want.shape[1:3])
+        assert np.array_equal(
+            made(image if len(shape) == 4 else image[0]).numpy(), want if len(shape) == 4 else want[0]
+        )
+
+
+def test_a_crop_beyond_the_image_is_refused_at_run_time():
+    made, _ = traced(lambda x: tf.image.crop_to_bounding_box(x, 4, 0, 3, 4), ([None, None, 1], float32))
+    for _ in range(3):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            made(np.ones((5, 6, 1), np.float32))
+
+
+def test_one_size_of_square_matrices_gives_the_other():
+    a = np.array([[[4.0, 1, 0], [1, 3, 1], [0, 1, 2]]], np.float32)
+    for function, oracle in ((tf.linalg.inv, np.linalg.inv), (tf.linalg.cholesky, np.linalg.cholesky)):
+        made, dims = traced(function, ([None, None, 3], float32))
+        assert dims == [None, 3, 3]
+        assert np.allclose(made(a).numpy(), oracle(a), atol=1e-5)
+
+
+def test_losses_of_labels_have_their_shape():
+    def loss(labels, logits):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+    made, dims = traced(loss, ([4], int32), ([None, 4], float32))
+    assert dims == [4]
+    labels = np.array([0, 3, 1, 2], np.int32)
+    want = np.log(np.exp(X).sum(-1)) - X[np.arange(4), labels]
+    assert np.allclose(made(labels, X).numpy(), want, rtol=1e-5)
+    assert traced(loss, ([2, 4], int32), (None, float32))[1] == [2, 4]

@@ -51,3 +51,11 @@ def test_map_fn_returns_the_structure_of_its_signature():
 def test_the_axis_of_a_norm_is_named_as_that(axis):
     with pytest.raises((TypeError, ValueError), match=r"^norm: "):
         tf.norm(np.eye(2), axis=axis)
+
+
+@pytest.mark.parametrize(("axis", "error"), [(None, TypeError), (0, ValueError)])
+def test_one_weight_is_no_weight_for_each_element(axis, error):
+    for module in (tf.experimental.numpy, np):
+        with pytest.raises(error):
+            module.average(np.ones([2, 3]), axis=axis, weights=np.ones([]))
+        assert module.average(np.array(3.0), weights=2.0) == 3

@@ -65,10 +65,12 @@ from graphad.ops.older_nn import crelu as crelu
 from graphad.ops.older_nn import depth_to_space as depth_to_space
 from graphad.ops.older_nn import depthwise_conv2d as depthwise_conv2d
 from graphad.ops.older_nn import embedding_lookup as embedding_lookup
+from graphad.ops.older_nn import embedding_lookup_sparse as embedding_lookup_sparse
 from graphad.ops.older_nn import max_pool as max_pool
 from graphad.ops.older_nn import nce_loss as nce_loss
 from graphad.ops.older_nn import pool as pool
 from graphad.ops.older_nn import relu_layer as relu_layer
+from graphad.ops.older_nn import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from graphad.ops.older_nn import sampled_softmax_loss as sampled_softmax_loss
 from graphad.ops.older_nn import separable_conv2d as separable_conv2d
 from graphad.ops.older_nn import space_to_depth as space_to_depth

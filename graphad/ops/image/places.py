@@ -14,6 +14,7 @@ from graphad.core.dtypes import float64, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.join import concat
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import reshape
@@ -144,7 +145,7 @@ def crop_to_bounding_box(
             )
         keys.append(slice(first, first + count))
     part: Any = x
-    return part[..., keys[0], keys[1], :]  # type: ignore[no-any-return]
+    return _of_size(part[..., keys[0], keys[1], :], target_height, target_width)
 
 
 def pad_to_bounding_box(
@@ -180,7 +181,15 @@ def pad_to_bounding_box(
                 f"{op}: image of {word} {size_along(x, axis)} at offset {before} does not fit into {count}."
             )
         sides.append([before, after])
-    return pad(x, [*sides, [0, 0]])
+    return _of_size(pad(x, [*sides, [0, 0]]), target_height, target_width)
+
+
+def _of_size(images: Any, height: TensorLike, width: TensorLike) -> Tensor:
+    """The images, whose height and width are known while tracing where those that are asked for are."""
+    wanted = [static_int("image", size, "size") for size in (height, width)]
+    if all(have is not None or size is None for have, size in zip(images.dims[-3:-1], wanted, strict=True)):
+        return images  # type: ignore[no-any-return]
+    return ensure_shape(images, [*images.dims[:-3], *wanted, images.dims[-1]])
 
 
 def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target_width: TensorLike) -> Tensor:

@@ -67,6 +67,15 @@ def require_matrix(op: str, x: TensorSpec, word: str, square: bool) -> None:
         )
 
 
+def _squared(x: TensorSpec) -> TensorSpec:
+    """Square matrices, of which both sizes are known if one is."""
+    if x.dims is None or None not in x.dims[-2:]:
+        return x
+    *stack, rows, columns = x.dims
+    n = columns if rows is None else rows
+    return x.with_dims((*stack, n, n))
+
+
 def _system_spec(op: str, a: TensorSpec, b: TensorSpec) -> TensorSpec:
     dtype = same_dtype(op, (a, b))
     require_matrix(op, a, "matrix", True)
@@ -295,7 +304,7 @@ class Inverse(OfMatrix):
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_matrix("inv", x, "input", True)
-        return x
+        return _squared(x)
 
     def eval(self, x: Array) -> Array:
         found = lapack(_by_lapack, x)
@@ -330,7 +339,7 @@ class Cholesky(OfMatrix):
 
     def infer(self, x: TensorSpec) -> TensorSpec:
         require_matrix("cholesky", x, "input", True)
-        return x
+        return _squared(x)
 
     def eval(self, x: Array) -> Array:
         try:

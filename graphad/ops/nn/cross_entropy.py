@@ -94,7 +94,9 @@ def _loss_of_labels(labels: TensorSpec, logits: TensorSpec) -> TensorSpec:
             f"{name}: labels with shape {format_dims(labels.dims)} do not fit logits with shape {format_dims(logits.dims)}; "
             "labels.shape must equal logits.shape[:-1]."
         )
-    return loss
+    if labels.dims is None or loss.dims is None:
+        return loss if labels.dims is None else loss.with_dims(labels.dims)
+    return loss.with_dims([b if a is None else a for a, b in zip(loss.dims, labels.dims, strict=True)])
 
 
 @define

@@ -224,7 +224,7 @@ def max_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`max_pool1d`, `max_pool2d` or `max_pool3d`, depending on the rank of `input` or, where it is unknown, on the entries of `ksize`.
+    """`max_pool1d`, `max_pool2d` or `max_pool3d`: for the rank of `input`, or that of `ksize` where it is unknown.
 
     Args:
       input: Real tensor [batch, ..., channels].
@@ -246,7 +246,7 @@ def avg_pool(
     data_format: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, depending on the rank of `input` or, where it is unknown, on the entries of `ksize`.
+    """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`: for the rank of `input`, or that of `ksize` where it is unknown.
 
     Args:
       input: Float tensor [batch, ..., channels].

@@ -188,7 +188,7 @@ def weights_along(name: str, a: Any, w: Any, axis: AxisLike) -> Any:
     """Weights of the shape of `a`, given like that or for the axes alone, in the order in which these are named."""
     rank, given = rank_of(name, a), rank_of(name, w)
     is_whole = given == rank and (axis is None or np.size(axis) < rank or _are_broadcast(w.dims, a.dims))
-    if given and not is_whole:
+    if not is_whole:
         if axis is None:
             raise ArgumentTypeError(
                 f"{name}: weights have shape {w.shape}, the tensor {a.shape}; weights of another rank need an axis."

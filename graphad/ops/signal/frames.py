@@ -13,7 +13,8 @@ from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import DType, as_dtype, float32, int32
-from graphad.core.errors import InvalidArgumentError, OutOfRangeError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
+from graphad.core.kinds import FLOATING, require_kind_of
 from graphad.core.shapes import normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import Gather
@@ -23,7 +24,7 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape
 from graphad.ops.array.slice import getitem
-from graphad.ops.array.support import static_int
+from graphad.ops.array.support import static_array, static_int
 from graphad.ops.array.transpose import reverse, swap_axes
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.cast import cast
@@ -338,6 +339,15 @@ def inverse_mdct(
     return overlap_and_add(x, half)
 
 
+def _known_number(x: Any, word: str) -> float:
+    known = static_array(x)
+    if known is None or known.ndim or known.dtype.kind not in "iuf":
+        raise ArgumentTypeError(
+            f"linear_to_mel_weight_matrix: {word} is {x!r}; a number that is known while tracing is needed."
+        )
+    return float(known)
+
+
 @blaming
 def linear_to_mel_weight_matrix(
     num_mel_bins: TensorLike = 20,
@@ -367,23 +377,31 @@ def linear_to_mel_weight_matrix(
     bins, mels = (_positive("linear_to_mel_weight_matrix", n, word) for n, word in (
         (num_spectrogram_bins, "num_spectrogram_bins"), (num_mel_bins, "num_mel_bins"),
     ))  # fmt: skip
-    rate = float(sample_rate)
-    if not 0.0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2:
-        raise InvalidArgumentError(
-            f"linear_to_mel_weight_matrix: edges are {lower_edge_hertz} and {upper_edge_hertz} hertz; 0 <= lower < upper <= "
-            f"sample_rate / 2 = {rate / 2} is needed."
+    rate, low, high = [
+        _known_number(x, word)
+        for x, word in (
+            (sample_rate, "sample_rate"),
+            (lower_edge_hertz, "lower_edge_hertz"),
+            (upper_edge_hertz, "upper_edge_hertz"),
         )
+    ]
+    if not 0.0 <= low < high <= rate / 2:
+        raise InvalidArgumentError(
+            f"linear_to_mel_weight_matrix: edges are {low} and {high} hertz; 0 <= lower < upper <= sample_rate / 2 = {rate / 2} "
+            "is needed."
+        )
+    wanted = require_kind_of("linear_to_mel_weight_matrix", as_dtype(dtype), FLOATING)
 
     def mel(f: Array | float) -> Any:
         return 1127.0 * np.log1p(f / 700.0)
 
     places = mel(np.linspace(0.0, rate / 2, bins)[1:])[:, None]
-    edges = np.linspace(mel(lower_edge_hertz), mel(upper_edge_hertz), mels + 2)
+    edges = np.linspace(mel(low), mel(high), mels + 2)
     lower, centre, upper = edges[:-2], edges[1:-1], edges[2:]
     weights = np.maximum(
         0.0, np.minimum((places - lower) / (centre - lower), (upper - places) / (upper - centre))
     )
-    return lift(np.concatenate([np.zeros((1, mels)), weights]).astype(as_dtype(dtype).numpy))
+    return lift(np.concatenate([np.zeros((1, mels)), weights]).astype(wanted.numpy))
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:

@@ -14,6 +14,7 @@ K = tf.constant(R.randn(3, 3, 4, 5))
 K2 = tf.transpose(K, [0, 1, 3, 2])
 M = tf.constant(R.randn(3, 4))
 W = tf.constant(R.randn(4, 2))
+IDS = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [3, 1, 2], [2, 2])
 SAMES = {
     "conv2d": (
         lambda: v1.nn.conv2d(X, filter=K, strides=[1, 2, 2, 1], padding="SAME", use_cudnn_on_gpu=False),
@@ -53,6 +54,18 @@ SAMES = {
         lambda: tf.nn.avg_pool(X, 3, 1, "VALID"),
     ),
     "embedding_lookup": (lambda: v1.nn.embedding_lookup([W], [1, 3], "mod"), lambda: tf.gather(W, [1, 3])),
+    "embedding_lookup in pieces": (
+        lambda: v1.nn.embedding_lookup([W[0::3], W[1::3], W[2::3]], [[1, 3], [0, 2]]),
+        lambda: tf.gather(W, [[1, 3], [0, 2]]),
+    ),
+    "embedding_lookup_sparse": (
+        lambda: v1.nn.embedding_lookup_sparse([W[0::2], W[1::2]], IDS, None, "mod", "name", "sum"),
+        lambda: tf.nn.embedding_lookup_sparse(W, IDS, None, "sum"),
+    ),
+    "safe_embedding_lookup_sparse": (
+        lambda: v1.nn.safe_embedding_lookup_sparse([W[:2], W[2:]], IDS, None, "sum", 1, "name", "div"),
+        lambda: tf.nn.safe_embedding_lookup_sparse(W, IDS, None, "sum", 1),
+    ),
     "crelu": (lambda: v1.nn.crelu(M, "name"), lambda: tf.nn.crelu(M)),
     "space_to_depth": (lambda: v1.space_to_depth(X, 2, "name"), lambda: tf.nn.space_to_depth(X, 2)),
     "depth_to_space": (lambda: v1.nn.depth_to_space(X, 2), lambda: tf.nn.depth_to_space(X, 2)),
@@ -79,8 +92,6 @@ def test_what_is_missing_or_given_twice_is_named() -> None:
         v1.nn.conv2d(X, strides=1, padding="SAME")
     with pytest.raises(TypeError, match="conv2d: filters and filter are the same argument"):
         v1.nn.conv2d(X, K, 1, "SAME", filters=K)
-    with pytest.raises(TypeError, match="embedding_lookup: params has 2 pieces"):
-        v1.nn.embedding_lookup([W, W], [0])
 
 
 def test_variables_are_scattered_into_by_functions() -> None:
@@ -121,3 +132,10 @@ def test_other_functions_of_tensorflow_1() -> None:
     assert v1.tuple([x, None])[1] is None
     np.testing.assert_array_equal(v1.arg_max(x, 1), [1, 1])
     np.testing.assert_array_equal(v1.arg_min(x, dimension=0), [1, 0])
+
+
+def test_pieces_of_a_table_fit_their_strategy() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="piece k % 2"):
+        v1.nn.embedding_lookup([W[:1], W[1:]], [0], "mod")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="partition_strategy"):
+        v1.nn.embedding_lookup([W[:2], W[2:]], [0], "other")

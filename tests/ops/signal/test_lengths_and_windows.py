@@ -46,3 +46,19 @@ def test_no_frequencies_are_no_numbers(run):
         assert found.shape == want
         assert found.dtype is tf.float32
     assert run(tf.signal.irfft2d)(tf.zeros([2, 0], tf.complex64)).shape == [2, 0]
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_mel_weights_take_tensors_that_are_known(dtype):
+    want = tf.signal.linear_to_mel_weight_matrix(5, 33, 8000, 100.0, 3000.0, dtype).numpy()
+
+    @tf.function
+    def made():
+        rate, low, high = (tf.constant(x) for x in (8000.0, 100.0, 3000.0))
+        return tf.signal.linear_to_mel_weight_matrix(tf.constant(5), 33, rate, low, high, dtype)
+
+    assert np.array_equal(made().numpy(), want)
+    with pytest.raises(ValueError, match="float"):
+        tf.signal.linear_to_mel_weight_matrix(dtype=tf.int32)
+    with pytest.raises(TypeError, match="known while tracing"):
+        tf.function(lambda x: tf.signal.linear_to_mel_weight_matrix(5, 33, x))(8000.0 * tf.ones([]))
