@@ -31,6 +31,7 @@ from graphad.core.dims import (
     divide_exactly,
     is_one,
     is_run_time,
+    reduced,
     related,
     run_time_symbols,
 )
@@ -226,15 +227,17 @@ class Assuming(Specialiser):
                 op = self._apart(likely, inputs)
         return self._fitting(op, inputs)
 
-    def _fitting(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def _fitting(self, op: Op, inputs: Sequence[Any], tries: int = _DEEP) -> tuple[Any, ...]:
         """The outputs; where an op takes its operands only if sizes that the run finds are equal, the run compares them."""
         try:
             return super().process(op, inputs)
         except GraphadError as error:
-            fitting = None if is_mistake(error) or self._rooms is None else self._made_equal(op, inputs)
+            fitting = None
+            if tries and self._rooms is not None and not is_mistake(error):
+                fitting = self._made_equal(op, inputs)
             if fitting is None:
                 raise
-        return self._fitting(op, fitting)
+        return self._fitting(op, fitting, tries - 1)
 
     def _made_equal(self, op: Op, inputs: Sequence[Any]) -> Sequence[Any] | None:
         """Operands that fit since two of their sizes are equal, which the run checks from now on; None if that is not enough."""
@@ -312,7 +315,9 @@ class Assuming(Specialiser):
             return None
         if op.given or not any(map(is_run_time, symbols_of(op))):
             known = [self.known_values(x) for x in given]
-            if all(map(self._is_size, known)) and not any(run_time_symbols(np.ravel(x)) for x in known):
+            if all(map(self._is_size, known)) and not any(
+                run_time_symbols(np.ravel(x)) for x in known if x is not None
+            ):
                 return None
             if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
                 return None
@@ -385,7 +390,7 @@ class Assuming(Specialiser):
 
     def require_equal(self, a: Any, b: Any) -> bool:
         """See `Sized.require_equal`: one product of sizes in their difference is replaced."""
-        difference = a - b
+        difference = reduced(a - b)
         if not isinstance(difference, Dim) or self._rooms is None:
             return False
         common = math.gcd(*difference.terms.values())
