@@ -146,7 +146,9 @@ class Cuda(Backend):
         numbers = loop.words(scalars=[forms.scalar_word(np.asarray(value).view(dtype.numpy), dtype)])
         return Step(self.build(loop.kernel), numbers, block_layout(loop.kernel).outputs)
 
-    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
+    def products(
+        self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool, has_sizes: bool = False
+    ) -> list[Part]:
         words = products.words_of(dtype, a, b, c)
         if words is None:
             return []
