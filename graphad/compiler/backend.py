@@ -201,8 +201,11 @@ class Backend(ABC):
         """Fill with one value. Operands: target."""
 
     @abstractmethod
-    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> Sequence[Part]:
+    def products(
+        self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool, has_sizes: bool = False
+    ) -> Sequence[Part]:
         """A matrix product, batched over leading axes, in parts that threads may share if `is_shared`; empty if unsupported.
+        `has_sizes`: runs find sizes of it; only backends with `has_measures` are told so.
 
         The places of a part are those of a, b and c.
         """

@@ -190,7 +190,7 @@ class Dim:
             for b, y in terms.items():
                 key = tuple(sorted(a + b))
                 out[key] = out.get(key, 0) + x * y
-        return _reduced(_simplest(out))
+        return reduced(_simplest(out))
 
     __rmul__ = __mul__
 
@@ -226,7 +226,7 @@ class Dim:
             return True
         if run_time_symbols((self, other)):
             return (
-                type(_reduced(self - other)) is int and _reduced(self - other) == 0
+                type(reduced(self - other)) is int and reduced(self - other) == 0
             )  # else not certainly equal
         if _is_symbol(self.terms) and _is_symbol(terms):
             return False  # one class, two symbols: two sizes
@@ -281,7 +281,7 @@ else:
     Size = int | Dim
 
 
-def _reduced(size: Any) -> Any:
+def reduced(size: Any) -> Any:
     """A polynomial without the products that relations replace."""
     relations = _relations.get()
     if not relations or not isinstance(size, Dim):
@@ -293,7 +293,7 @@ def _reduced(size: Any) -> Any:
                 rest = _remove(monomial, lead)
                 term = Dim({monomial: 1}) if rest is None else product([value, *map(Dim.symbol, rest)])
                 out = out + _plus(term, factor)
-            return _reduced(out)
+            return reduced(out)
     return size
 
 

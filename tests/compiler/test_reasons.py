@@ -18,12 +18,12 @@ V = tf.Variable(X)
 
 def _grown(x: Any, n: Any) -> Any:
     shapes = tf.TensorShape([]), tf.TensorShape([None, 4])
-    more = lambda i, y: (i + 1, tf.concat([y, x[:1]], 0))  # noqa: E731
+    more = lambda i, y: (i + 1, tf.concat([y, x[:1] * tf.linalg.expm(tf.eye(i + 1))[0, 0]], 0))  # noqa: E731
     return tf.while_loop(lambda i, y: i < n, more, (0, x), shape_invariants=shapes)[1]
 
 
 PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
-    "reshape": (lambda x, n: tf.reshape(x, [n, -1]) * 2, "a result has shape (None, None), of which only"),
+    "reshape": (lambda x, n: tf.reshape(x[:n, 0], [2, -1]) * 2, "a result has shape (None,), of which only"),
     "loop": (_grown, "a result has shape (None, 4), of which only"),
     "python": (
         lambda x, n: tf.ensure_shape(tf.py_function(lambda y: y * 2, [x], tf.float32), [6, 4]) * 3,
@@ -33,7 +33,9 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "strings of numbers": (lambda x, n: tf.signal.fft(tf.cast(x, tf.complex64)) * 2, ""),
     "variables": (lambda x, n: V.assign_add(x) * 2, ""),
     "a mask in a branch": (
-        lambda x, n: tf.cond(n > 3, lambda: tf.boolean_mask(x, x[:, 0] > 0), lambda: x),
+        lambda x, n: tf.cond(
+            n > 3, lambda: tf.boolean_mask(x, x[:, 0] > 0) @ tf.linalg.expm(x[:4]), lambda: x
+        ),
         "a result has shape (None, 4), of which only",
     ),
 }

@@ -342,7 +342,9 @@ class FakeDevice(Backend):
 
         return Step(self._function(run), [0], (0,))
 
-    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
+    def products(
+        self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool, has_sizes: bool = False
+    ) -> list[Part]:
         def run(block: _Block) -> None:
             x, y, z = (self.at(at, dtype, *walk) for at, walk in zip(block.words, (a, b, c), strict=True))
             z[...] = x @ y

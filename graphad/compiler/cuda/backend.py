@@ -179,7 +179,9 @@ class Cuda(Backend):
         words[source] = self._pairs[key][0]
         return Step(step.function, words, (place,))
 
-    def products(self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool) -> list[Part]:
+    def products(
+        self, dtype: str, a: Walk, b: Walk, c: Walk, is_shared: bool, has_sizes: bool = False
+    ) -> list[Part]:
         words = products.words_of(dtype, a, b, c)
         if words is None:
             return []

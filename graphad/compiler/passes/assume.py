@@ -14,13 +14,14 @@ the op that would check it may be dropped: `is_checked` tells.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphad.compiler.passes import dead, rooms
+from graphad.compiler.passes.compared import DEEP as _DEEP
+from graphad.compiler.passes.compared import AsSized, Comparing
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import (
@@ -28,36 +29,30 @@ from graphad.core.dims import (
     Relation,
     UndecidedSize,
     at_most,
-    divide_exactly,
-    is_one,
     is_run_time,
     related,
     run_time_symbols,
 )
-from graphad.core.dtypes import float64, int32, int64
+from graphad.core.dtypes import int32, int64
 from graphad.core.errors import GraphadError
 from graphad.core.op import IO, Op, output_specs
-from graphad.core.references import AT
 from graphad.core.run_sizes import FindsSizes
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.join import Stack
-from graphad.ops.array.keys import FULL
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
-from graphad.ops.math.cast import Cast, cast
-from graphad.ops.math.select import Maximum, Minimum, maximum
+from graphad.ops.math.cast import Cast
+from graphad.ops.math.select import Maximum, Minimum
 from graphad.trace.numbered import symbols_of
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 from graphad.trace.tracer import SymbolicTensor
 
-_DEEP = 8  # ops that are looked through
 _FEW = 9  # sizes in a vector, and one more
-_PAIRS = 12  # sizes that may have to be equal for an op
 _MOST_INTEGER = 2**31
 ROOM = 1024  # the largest size that has no bound, at first
 
@@ -137,7 +132,7 @@ class State(NamedTuple):
     symbols: set[str]
 
 
-class Assuming(Specialiser):
+class Assuming(Comparing):
     """A replay that gives slices the size that is their bounds' difference; `made` collects what the ops check that rely on it.
 
     Each of these ops is an object of its own, so that it can be found again. A graph that prints shows sizes before what comes
@@ -226,56 +221,6 @@ class Assuming(Specialiser):
                 op = self._apart(likely, inputs)
         return self._fitting(op, inputs)
 
-    def _fitting(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs; where an op takes its operands only if sizes that the run finds are equal, the run compares them."""
-        try:
-            return super().process(op, inputs)
-        except GraphadError as error:
-            fitting = None if is_mistake(error) or self._rooms is None else self._made_equal(op, inputs)
-            if fitting is None:
-                raise
-        return self._fitting(op, fitting)
-
-    def _made_equal(self, op: Op, inputs: Sequence[Any]) -> Sequence[Any] | None:
-        """Operands that fit since two of their sizes are equal, which the run checks from now on; None if that is not enough."""
-        specs = [x.spec for x in inputs]
-        if op.structured or not all(is_definite(spec.dims) for spec in specs):
-            return None
-        sizes = [size for spec in specs for size in spec.dims]
-        found = [*dict.fromkeys([size for size in sizes if run_time_symbols([size])])][:_FEW]
-        sizes += [size for name in op.attributes for size in _whole_numbers(getattr(op, name))]
-        for a, b in [(a, b) for a in found for b in dict.fromkeys(sizes) if a != b and not is_one(b)][
-            :_PAIRS
-        ]:
-            alike = [
-                spec.with_dims(tuple([b if size == a else size for size in spec.dims])) for spec in specs
-            ]
-            try:
-                output_specs(op, alike)
-            except (GraphadError, UndecidedSize):
-                continue
-            if self.require_equal(a, b):
-                return inputs
-            return [self._again(x, a, b) for x in inputs]
-        return None
-
-    def _again(self, x: Any, a: Any, b: Any) -> Any:
-        """An operand, or, in place of its axes of size `a`, which a trace around this one has found, those of another size that
-        the run finds here: it is the same, and equal to `b` only where this is computed."""
-        if not any(size == a for size in x.dims):
-            return x
-        key = "again", a, b
-        number = self._symbols.get(key)
-        if number is None:
-            number = self._symbols[key] = self._symbol(self.most(a), 1, None, key)
-        end = lift(self.size(a, int64))
-        part = GetItem(
-            tuple([("slice", None, (AT, 1), None, number) if size == a else FULL for size in x.dims])
-        )
-        (found,) = self.node(self._checking(part, (key, self._same(x))), [x, end])
-        self.require_equal(number, b)
-        return found
-
     def _knows_some(self, op: Any, inputs: Sequence[Any]) -> bool:
         """Whether there are numbers or sizes to put into an op that refers to inputs."""
         known = any(self.known_values(x) is not None for x in op.split(inputs)[1])
@@ -312,11 +257,13 @@ class Assuming(Specialiser):
             return None
         if op.given or not any(map(is_run_time, symbols_of(op))):
             known = [self.known_values(x) for x in given]
-            if all(map(self._is_size, known)) and not any(run_time_symbols(np.ravel(x)) for x in known):
+            if all(map(self._is_size, known)) and not any(
+                run_time_symbols(np.ravel(x)) for x in known if x is not None
+            ):
                 return None
             if all(is_definite(spec.dims) for spec in output_specs(op, [x.spec for x in inputs])):
                 return None
-        found = op.with_counts(_Comparing(self), *inputs)
+        found = op.with_counts(AsSized(self), *inputs)
         if found is None:
             return None
         outputs = bind(found[0], *found[1])
@@ -358,54 +305,6 @@ class Assuming(Specialiser):
         """Let the run find the size that an integer is."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
-
-    def share(self, total: Any, by: Any) -> Any:
-        """See `Sized.share`; `by` is a product of sizes and of a number."""
-        if not isinstance(by, Dim) or len(by.terms) != 1 or self._rooms is None:
-            return None
-        ((monomial, factor),) = by.terms.items()
-        total, names = divide_exactly(total, factor), [*monomial]
-        for name in monomial:  # where that is 0, the others divide what is left, as they do without elements
-            less = None if total is None else divide_exactly(total, Dim.symbol(name))
-            if less is not None:
-                total = less
-                names.remove(name)
-        if total is None or not names:
-            return None
-        by = functools.reduce(lambda a, b: a * b, map(Dim.symbol, names))
-        key = "share", total, by
-        if key not in self._symbols:
-            whole, part = (lift(self.size(size, int64)) for size in (total, by))
-            # An exact quotient is one of floats too; what is not exact is found out below.
-            found = cast(cast(whole, float64) / cast(maximum(part, 1), float64), int64)
-            number = self._symbols[key] = self._symbol(self.most(total), 1, None, key)
-            self._note_count(found, number)
-            self._relate(tuple(sorted((*names, *number.symbols))), total, (found * part, whole, part))
-        return self._symbols[key]
-
-    def require_equal(self, a: Any, b: Any) -> bool:
-        """See `Sized.require_equal`: one product of sizes in their difference is replaced."""
-        difference = a - b
-        if not isinstance(difference, Dim) or self._rooms is None:
-            return False
-        common = math.gcd(*difference.terms.values())
-        difference = Dim({names: factor // common for names, factor in difference.terms.items()})
-        for lead, factor in sorted(difference.terms.items(), key=lambda item: (-len(item[0]), item[0])):
-            rest = [each for each in difference.terms if each != lead]
-            is_part = any(all(name in each for name in lead) for each in rest)
-            if abs(factor) == 1 and not is_part and self._found & {*filter(is_run_time, lead)}:
-                ends = [lift(self.size(size, int64)) for size in (b, a)]
-                product = Dim({lead: 1})
-                self._relate(lead, product - factor * difference, (*ends, lift(np.int64(1))))
-                return True
-        return False
-
-    def _relate(self, lead: tuple[str, ...], value: Any, limits: Sequence[Any]) -> None:
-        """Note that a product of sizes is another size; the run compares it by a range that has no members then."""
-        op = self._checking(Range(0), ("relation", lead, value))
-        op.__dict__["relates"] = frozenset(filter(is_run_time, (*lead, *run_time_symbols([value]))))
-        self.node(op, limits)
-        self._relations.append((lead, value))
 
     def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,
@@ -600,24 +499,6 @@ def _without_measures(making: Any) -> Callable[..., Specialiser]:
     """Makes replays in which the run finds no sizes."""
     made, _, *rest = making.args
     return functools.partial(Assuming, made, None, *rest)
-
-
-def _whole_numbers(x: Any) -> list[int]:
-    """The numbers from 0 on in an attribute."""
-    if type(x) is tuple:
-        return [number for each in x for number in _whole_numbers(each)]
-    return [x] if type(x) is int and x >= 0 else []
-
-
-class _Comparing:
-    """A `Sized` of a trace."""
-
-    def __init__(self, trace: Assuming) -> None:
-        self.share, self.require_equal = trace.share, trace.require_equal
-        self._sized = trace.sized
-
-    def __call__(self, x: Any) -> Any:
-        return self._sized(x)
 
 
 def _is_zero(x: Any) -> bool:

@@ -6,7 +6,8 @@ The modules by subject:
 
     making                create, sequence, placeholder
     shapes as data        shape, sizes, static, ensure
-    other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding
+    other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding,
+                          mirroring
     x[key]                slice, placed, adding, block, advanced, stepped, keys, inside
     by position           gather, along, scatter, masks, combine, positions, bad_indices, indicators,
                           partition

@@ -323,7 +323,7 @@ def gather(
             )
     if place is None:
         along = lambda axis: gather(x, i, axis=axis, batch_dims=lead)  # noqa: E731
-        return over_open_axes("gather", axis, x, along, False)  # type: ignore[arg-type]
+        return over_open_axes("gather", axis, x, along, False)
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
     return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), lead), x, i)

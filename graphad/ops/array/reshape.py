@@ -26,7 +26,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, divide_exactly, is_one, product
+from graphad.core.dims import Dim, Size, UndecidedSize, divide_exactly, is_one, product, run_time_symbols
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
@@ -203,6 +203,8 @@ def resolve_reshape(have: Sequence[Any], want: Sequence[Any]) -> tuple[Any, ...]
             [size for i, size in enumerate(want) if i != holes[0]]
         )
         return tuple(want)
+    if type(total) is int and total == 0 and run_time_symbols([rest]):
+        raise UndecidedSize(rest.symbols)  # it may be 0 too
     quotient = (
         total // rest if isinstance(total, Dim) or isinstance(rest, Dim) else divide_exactly(total, rest)
     )

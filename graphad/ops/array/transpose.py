@@ -394,7 +394,7 @@ def reverse(tensor: TensorLike, axis: AxisLike, name: str | None = None) -> Tens
     x = lift(tensor)
     values = static_here(axis)
     if values is None:
-        return over_open_axes("reverse", axis, x, lambda axes: reverse(x, axes))  # type: ignore[arg-type]
+        return over_open_axes("reverse", axis, x, lambda axes: reverse(x, axes))
     axes = normalize_axes("reverse", _integers("reverse", axis, values), x.ndim, "tensor", x.dims)
     return bind(Reverse(axes or ()), x)
 
@@ -489,7 +489,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: AxisLike, name: str | None 
     x = lift(input)
     values = static_here(axis)
     if values is None:
-        return over_open_axes("roll", axis, x, lambda axis: roll(x, shift, axis), False)  # type: ignore[arg-type]
+        return over_open_axes("roll", axis, x, lambda axis: roll(x, shift, axis), False)
     axes = tuple(
         [normalize_axis("roll", a, x.ndim, "input", x.dims) for a in _integers("roll", axis, values)]
     )
