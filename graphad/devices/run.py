@@ -84,7 +84,8 @@ def evaluate(op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([as_tensor(y, place or CPU) for y in outputs])
 
 
-_graphs = Memo("ops that run alone on a device", 256)
+_graphs = Memo("graphs of ops that run alone on a device", 256)
+_lacking = Memo("ops for which the library of devices has lacked a function", 256)
 
 
 def _evaluated(op: Op, values: Sequence[Any]) -> Sequence[Any]:
@@ -93,17 +94,19 @@ def _evaluated(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     That the library has none is known once the op has run. From then on it is a graph that has nothing else, whose kernels, if
     there are some, are compiled when it is called again; until then, and where there are none, its eval runs.
     """
-    graph = _graphs.get(_kind(op, values))
-    if graph is None and op.alone:
-        graph = _alone(op, values)
-    if graph is not None:
-        return run(graph, values)
+    if op.alone or op in _lacking:
+        graph = _graphs.get(_kind(op, values))
+        if graph is None and op.alone:
+            graph = _alone(op, values)
+        if graph is not None:
+            return run(graph, values)
     before = notes.count
     outputs = evaluated(op, values)
     if notes.count != before and not (op.structured or op.effects or op.refers or op.live or op.transient):
         # A graph that cannot be made of unknown sizes leaves the op where it is.
         with suppress(GraphadError):
             _alone(op, values)
+            _lacking.keep(op, True)
     return outputs
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import graphad as tf
+from graphad.compiler.cuda.backend import Cuda
+from graphad.compiler.partition import partition
+from graphad.compiler.units import HOST
+from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
 from graphad.devices import array, run
 from graphad.devices.library import set_library
 from graphad.devices.transfer import moved
+from graphad.trace.specialise import specialise
 from tests.devices import fake_cupy
 from tests.support.case_tables import all_cases
 
@@ -23,7 +28,8 @@ START, END = "<!-- table -->\n", "<!-- end -->\n"
 _SEARCH = "a search that takes one candidate after another"
 # Why an op runs on the CPU, at least in part.
 REASONS = {
-    "banded_solve": "cuSOLVER has no solver for diagonals",
+    "banded_solve": "of complex numbers alone, of which there are no kernels",
+    "linear_recurrence": "of complex numbers alone, of which there are no kernels",
     "beta_density": "each part of its domain has a formula, for the elements that lie there",
     "cofactors": "of singular matrices alone, point by point on a circle",
     "ctc_beams": _SEARCH,
@@ -36,33 +42,54 @@ REASONS = {
     "fresnel_sin": "CuPy has no such function",
     "gamma_slope": "each element decides how many terms of its series are summed",
     "isotonic_segments": "segments are merged one after another",
-    "linear_recurrence": "each element needs the one before it",
     "logm": "Hermitian matrices stay on the device; others take Schur's factorisation, which cuSOLVER has not",
     "matrix_direction": "as `logm`; along `expm` it stays on the device",
     "non_max_suppression": _SEARCH,
     "polynomial_division": "each coefficient of the quotient needs the ones before it",
     "sqrtm": "as `logm`",
     "suppress_by_class": _SEARCH,
-    "tridiagonal_eigenvalues": "cuSOLVER has no routine for two diagonals",
+}
+# What is said of the kernels of an op for which CuPy has no function.
+KERNELS = {
+    "banded_solve": "a thread for each system",
+    "linear_recurrence": "a thread for each line",
+    "tridiagonal_eigenvalues": "a thread for each eigenvalue",
 }
 
 
-def functions_on_host() -> dict[str, set[str]]:
-    """For every op of the cases and of their gradients, the NumPy functions that ran on the CPU."""
-    found: dict[str, set[str]] = defaultdict(set)
+class Ways(NamedTuple):
+    """By the names of ops: NumPy's functions that ran on the CPU, and ops whose kernels run where CuPy has no function."""
 
-    def watched(way: Any) -> Any:
-        def evaluated(op: Any, values: Any) -> Any:
-            before = dict(array.runs_on_host)
-            outputs = way(op, values)
-            if not op.structured:
-                found[op.name] |= {name for name, n in array.runs_on_host.items() if n != before.get(name)}
-            return outputs
+    on_host: dict[str, set[str]]
+    in_kernels: set[str]
 
-        return evaluated
 
-    ways = {name: watched(getattr(run, name)) for name in ("evaluated", "_alone")}
-    with mock.patch.multiple(run, **ways):
+def has_kernels(op: Any, values: Any) -> bool:
+    """Whether the plan of an op for such values has no step in Python."""
+    graph = run._graphs.get(run._kind(op, values))
+    if graph is None:
+        return False
+    made = specialise(graph, [TensorSpec(x.shape, x.dtype) for x in values])
+    return all(unit.kind != HOST for unit in partition(made, backend=Cuda(0), has_routines=True).units)
+
+
+def ways_of_ops() -> Ways:
+    """How every op of the cases and of their gradients runs. What goes to the CPU until kernels are compiled counts as theirs."""
+    found = Ways(defaultdict(set), set())
+
+    def watched(op: Any, values: Any) -> Any:
+        before = dict(array.runs_on_host)
+        outputs = way(op, values)
+        if not op.structured:
+            names = {name for name, n in array.runs_on_host.items() if n != before.get(name)}
+            if names and not op.alone and has_kernels(op, values):
+                found.in_kernels.add(op.name)
+                names = set()
+            found.on_host[op.name] |= names
+        return outputs
+
+    way = run._evaluated
+    with mock.patch.object(run, "_evaluated", watched):
         for _, _, case in all_cases():
             bars = case.cotangents() if case.order and case.sources else []
             with tf.device("cuda"):
@@ -90,15 +117,17 @@ WITHOUT_A_CASE: list[Callable[[], Any]] = [
 
 def table() -> str:
     """The part of the page between its marks."""
-    found = functions_on_host()
-    there = sorted(name for name, functions in found.items() if not functions)
+    found, in_kernels = ways_of_ops()
+    there = sorted(name for name, functions in found.items() if not functions and name not in in_kernels)
     rows = [
         f"| `{name}` | {', '.join(f'`{function}`' for function in sorted(functions))} | {REASONS[name]} |\n"
         for name, functions in sorted(found.items())
         if functions
     ]
+    kernels = ", ".join(f"`{name}` ({KERNELS[name]})" for name in sorted(in_kernels))
     return (
         f"\n{len(there)} ops run on the device alone: {', '.join(f'`{name}`' for name in there)}.\n\n"
+        f"{len(in_kernels)} run by kernels of graphad once these are compiled, and on the CPU until then: {kernels}.\n\n"
         f"{len(rows)} run on the CPU, some of them in part or for some of their attributes:\n\n"
         f"| op | functions of NumPy and SciPy that run on the CPU | why |\n|---|---|---|\n{''.join(rows)}\n"
     )

@@ -25,6 +25,7 @@ RNG = np.random.default_rng(3)
 @pytest.fixture(autouse=True)
 def no_ops_seen_before() -> None:
     run._graphs.clear()
+    run._lacking.clear()
 
 
 def there(x: Any) -> Any:
@@ -174,3 +175,11 @@ def test_gradients_through_kernels() -> None:
 
     for x, y in zip(slope("cuda"), slope("cpu"), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-10)
+
+
+def test_a_variable_stays_one_for_ops_that_change_it() -> None:
+    with tf.device("cuda"):
+        v = tf.Variable(tf.ones([3, 2]))
+        for k in range(HOT_CALLS + 2):
+            v.scatter_nd_add([[0], [2]], tf.ones([2, 2]))
+            np.testing.assert_array_equal(v, [[2.0 + k] * 2, [1.0] * 2, [2.0 + k] * 2])
