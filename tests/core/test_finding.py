@@ -228,7 +228,7 @@ def test_modules_are_asked_for_their_path_in_few_steps(package: Path) -> None:
     assert isinstance(plain, ModuleType)
     assert getattr(plain, "missing", None) is None
     with pytest.raises(AttributeError, match="missing"):
-        plain.missing  # noqa: B018
+        plain.missing
     with pytest.raises(ImportError, match="missing"):
         exec("from found_package.plain import missing")
     assert type(asking) is ModuleType
