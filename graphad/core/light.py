@@ -1,7 +1,7 @@
 """`NamedTuple` and `Protocol` for graphad's own classes, which take a fraction of the time to define.
 
-`typing.NamedTuple` compiles each annotation and a constructor: 800,000 instructions for a class, of which the plan of a first call
-would need a dozen. Here a class has getters and its defaults, and all share one constructor. What programs get from graphad
+`typing.NamedTuple` compiles each annotation and a constructor, 800,000 instructions for a class; the plan of a first call would
+need a dozen of them. Here a class has getters and its defaults, and all share one constructor. What programs get from graphad
 is of Python's class; this one is for graphad's own records, which are unpacked or looked up by position.
 
 A protocol is for type checkers. At run time it is a plain class, so that those derived from it are plain classes too.

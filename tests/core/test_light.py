@@ -1,4 +1,4 @@
-"""graphad's own `NamedTuple` does what its records need as `typing.NamedTuple` does it, and what starts a program is made of it."""
+"""graphad's own `NamedTuple` does what its records need as `typing.NamedTuple` does it, and a tape is of a plain class."""
 
 from __future__ import annotations
 
