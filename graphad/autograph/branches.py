@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import CellType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from graphad.autograph.state import (
 from graphad.core.convert import lift, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, MissingReturnError
 from graphad.core.escapes import Deciding
+from graphad.core.light import NamedTuple
 from graphad.core.tensor import Tensor
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.branch import bind_cond, conditional

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphad.autograph.names import names_of
 from graphad.autograph.nodes import children, walk
+from graphad.core.light import NamedTuple
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 

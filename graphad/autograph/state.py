@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import CellType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from graphad.core.composites import flatten_composites, is_composite
 from graphad.core.convert import exports_array
 from graphad.core.levels import current
+from graphad.core.light import Protocol
 from graphad.core.tensor import Handle, Tensor
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.compiler.rows import About, Row, Step
 from graphad.compiler.source import Source
 from graphad.core.errors import UnavailableError
+from graphad.core.light import NamedTuple
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Form, Kernel, Routine
 from graphad.kernels.stages import Nest, Stages

@@ -16,7 +16,6 @@ from graphad.compiler.order import in_order
 from graphad.compiler.units import LOOP, Unit, same_shape
 from graphad.core.errors import InternalError
 from graphad.graph.ir import Node
-from graphad.graph.text import print_graph
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site
 
@@ -306,6 +305,8 @@ class Fused:
         found = in_order(groups, needs)
         if found is not None:
             return found
+        from graphad.graph.text import print_graph  # for an error that no graph should cause
+
         graph = print_graph(self.lowered.graph)
         raise InternalError(f"partition: the units depend on each other in a cycle\n{graph}")
 

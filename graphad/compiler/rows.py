@@ -8,7 +8,9 @@ device with a driver a launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from graphad.core.light import NamedTuple
 
 
 class Argument(NamedTuple):

@@ -11,6 +11,7 @@ all modules: extension modules among them, bytecode in another directory, an arc
 that another library has put in front in `sys.meta_path` are still asked first.
 """
 
+import _imp
 import marshal
 import os
 import sys
@@ -58,7 +59,7 @@ class Source(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
         if type(module) is Module and "__getattr__" in module.__dict__:
-            module.__class__ = ModuleType  # whose look-up calls that function
+            module.__class__ = ModuleType  # type: ignore[assignment]  # whose look-up calls that function
 
     def get_code(self, fullname: str) -> CodeType | None:
         # The file's state is read here for the import that follows immediately.
@@ -71,7 +72,9 @@ class Source(SourceFileLoader):
                 data = b""
             if data[:16] == expected:
                 code = marshal.loads(memoryview(data)[16:])
-                if type(code) is CodeType and code.co_filename == self.path:
+                if type(code) is CodeType:
+                    if code.co_filename != self.path:  # it was compiled in another place
+                        _imp._fix_co_filename(code, self.path)  # type: ignore[attr-defined]  # as Python's loader
                     return code
         return super().get_code(fullname)
 

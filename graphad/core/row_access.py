@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from graphad.core.light import NamedTuple
 
 TAKES, PUTS, SPREADS = "takes", "puts", "spreads"
 

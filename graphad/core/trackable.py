@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
+
+from graphad.core.light import Protocol
 
 PRIVATE = "_graphad_"
 PENDING = PRIVATE + "pending"

@@ -215,3 +215,21 @@ def test_hooks_of_others_and_bytecode_elsewhere_are_left_alone(package: Path) ->
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     assert "Directory" in done.stdout
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python's own class is as quick")
+def test_modules_are_asked_for_their_path_in_few_steps(package: Path) -> None:
+    """`from module import name` asks a module whether it is a package; one that is none answers without an error message."""
+    (package / "plain.py").write_text("value = 1\n")
+    (package / "asking.py").write_text("def __getattr__(name):\n    return name\n")
+    sys.path_importer_cache[str(package)] = ours(str(package))
+    plain, asking = (importlib.import_module(f"found_package.{name}") for name in ("plain", "asking"))
+    assert type(plain).__getattribute__ is object.__getattribute__
+    assert isinstance(plain, ModuleType)
+    assert getattr(plain, "missing", None) is None
+    with pytest.raises(AttributeError, match="missing"):
+        plain.missing
+    with pytest.raises(ImportError, match="missing"):
+        exec("from found_package.plain import missing")
+    assert type(asking) is ModuleType
+    assert asking.missing == "missing"  # by its own function

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.compiler.backend import FIRST, RESULT, SECOND, THIRD, WORK, Backend, Expected, Part, Walk
-from graphad.compiler.cpu import build, stacks
+from graphad.compiler.cpu import build
 from graphad.compiler.cpu.emit import HEAVY, emit
 from graphad.compiler.cpu.functions import supported
-from graphad.compiler.cpu.runtime import blas, calls, entry, movement, multiplying, pool
+from graphad.compiler.cpu.runtime import calls, entry, layout
 from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder
 from graphad.compiler.plan import buffers
@@ -53,7 +53,9 @@ from graphad.kernels.forms import (
 from graphad.kernels.stages import HI, LO, WORKSPACE, Nest, Stages
 
 if TYPE_CHECKING:
+    from graphad.compiler.cpu import stacks
     from graphad.compiler.cpu.runtime import (
+        blas,
         branch,
         combining,
         convolved,
@@ -65,9 +67,12 @@ if TYPE_CHECKING:
         lapack,
         masking,
         measuring,
+        movement,
+        multiplying,
         ordering,
         pivoting,
         placing,
+        pool,
         repeat,
         rolling,
         searching,
@@ -77,12 +82,13 @@ if TYPE_CHECKING:
     from graphad.core.annotations import Array
     from graphad.core.spec import TensorSpec
 else:
-    # What is no kernel, product or copy; few plans have any of it, and each would cost what it takes to read a module.
+    # What is no kernel; a plan has little of it, and each would cost what it takes to read a module.
     for _name in (
-        "branch combining convolved counted drawing factorising growing indexing lapack "
-        "masking measuring ordering pivoting placing repeat rolling searching transforming ufuncs"
+        "blas branch combining convolved counted drawing factorising growing indexing lapack masking "
+        "measuring movement multiplying ordering pivoting placing pool repeat rolling searching transforming ufuncs"
     ).split():
         globals()[_name] = when_asked(f"graphad.compiler.cpu.runtime.{_name}")
+    stacks = when_asked("graphad.compiler.cpu.stacks")
 
 PARALLEL_NANOSECONDS = 300_000  # estimated work above which the rows of a loop are shared among threads
 ROW_NANOSECONDS = 40_000
@@ -101,7 +107,7 @@ class Cpu(Backend):
     name = "cpu"
     is_host = has_stages = stages_add = has_blocks = True
     product_dtypes = frozenset(("float32", "float64"))
-    copied = frozenset(movement.SIZES)
+    copied = frozenset(layout.SIZES)
     has_routines_in_loops = has_calls = has_branches = has_growing = has_measures = True
     misfits = frozenset((entry.GUARD_MISS, entry.WRONG_TYPE, NO_ANSWER))
 

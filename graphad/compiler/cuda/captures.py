@@ -13,12 +13,13 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphad.compiler import rows as table
 from graphad.compiler.cuda import products, walk
 from graphad.compiler.cuda.routines import ANSWER
 from graphad.compiler.rows import Row
+from graphad.core.light import NamedTuple
 from graphad.core.logs import get_logger
 from graphad.devices.library import library
 from graphad.devices.streams import capturing

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from graphad.compiler.cuda.emit import lanes, takes_parts
 from graphad.compiler.cuda.shared import THREADS, UNASKED, WARP, declared, room, threads_of
 from graphad.compiler.cuda.written import Written
+from graphad.core.light import NamedTuple
 from graphad.kernels import stages
 from graphad.kernels.block import block_layout
 from graphad.kernels.forms import Kernel

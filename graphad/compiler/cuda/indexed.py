@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from graphad.compiler.cuda.launches import (
 from graphad.compiler.cuda.written import JOINS, Written, sum_kind
 from graphad.compiler.source import code_of
 from graphad.core.dtypes import DType, as_dtype
+from graphad.core.light import NamedTuple
 from graphad.kernels import forms
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from graphad.compiler.backend import FIRST, MASK, RESULT, SECOND, WORK, Backend, Part, Walk
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype, bool_
+from graphad.core.light import NamedTuple
 from graphad.devices.library import address_of, library
 from graphad.devices.streams import on
 from graphad.kernels import forms

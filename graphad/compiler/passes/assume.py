@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from graphad.core.dims import (
 )
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import GraphadError
+from graphad.core.light import NamedTuple
 from graphad.core.op import IO, Op, output_specs
 from graphad.core.run_sizes import FindsSizes
 from graphad.core.shapes import is_definite

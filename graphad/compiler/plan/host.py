@@ -14,7 +14,6 @@ from graphad.core.op import evaluated
 from graphad.core.rule_errors import explained
 from graphad.graph.fitted import OPERATORS, evaluator_of, fitted
 from graphad.graph.ir import Graph, Node
-from graphad.graph.prepare import Emitter
 from graphad.graph.walk import last_uses
 from graphad.trace.numbered import with_numbers, with_sizes
 
@@ -125,6 +124,8 @@ class HostPlan:
 
     def _printed(self, n_inputs: int) -> Callable[..., Sequence[Any]]:
         """The steps as a function of Python, which has no table to walk."""
+        from graphad.graph.prepare import Emitter  # most plans do not run so often
+
         emitter = Emitter()
         names = [f"v{value}" for value in range(n_inputs + len(self._base))]
         for place, value in enumerate(self._base):

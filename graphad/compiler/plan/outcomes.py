@@ -4,7 +4,7 @@ the op."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from graphad.compiler.plan.calls import same
 from graphad.core.dtypes import DType
 from graphad.core.errors import InternalError, InvalidArgumentError
 from graphad.core.frames import note_traced_line
+from graphad.core.light import NamedTuple
 from graphad.core.op import Op
 from graphad.core.rule_errors import explained
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler import rows as table
 from graphad.compiler.backend import Backend
 from graphad.compiler.rows import Pointer, Row
 from graphad.compiler.units import Unit
 from graphad.core.errors import InternalError
+from graphad.core.light import NamedTuple, Protocol
 from graphad.kernels.collapse import Loop
 from graphad.kernels.forms import Kernel
 from graphad.kernels.record import Struct

@@ -18,11 +18,7 @@ import numpy as np
 
 from graphad.compiler import rows as table
 from graphad.compiler.plan import buffers
-from graphad.compiler.plan.blocks import Blocks
-from graphad.compiler.plan.calls import call
 from graphad.compiler.plan.host import as_value
-from graphad.compiler.plan.inside import stays_inside
-from graphad.compiler.plan.library import products, routine
 from graphad.compiler.plan.measured import elements, measuring
 from graphad.compiler.plan.places import (
     ARENA,
@@ -52,6 +48,7 @@ from graphad.compiler.units import (
 from graphad.core.dims import Dim, Size, evaluate
 from graphad.core.errors import InternalError
 from graphad.core.ieee import unreported
+from graphad.core.late import when_asked
 from graphad.core.shapes import is_definite
 from graphad.graph.ir import Node
 from graphad.kernels import stages
@@ -63,11 +60,16 @@ from graphad.kernels.stages import Nest, bases_of
 from graphad.trace.numbered import with_sizes
 
 if TYPE_CHECKING:
+    from graphad.compiler.plan import blocks, calls, inside, library
     from graphad.compiler.plan.branch import BranchMaker
     from graphad.compiler.plan.repeat import RepeatMaker
     from graphad.core.annotations import Array
     from graphad.core.dtypes import DType
     from graphad.core.op import Op
+else:
+    # What only some plans have: chains, Python's calls, products, and sizes for which a plan is made once more.
+    for _name in ("blocks", "calls", "inside", "library"):
+        globals()[_name] = when_asked(f"graphad.compiler.plan.{_name}")
 
 
 class Scope:
@@ -113,7 +115,7 @@ class Scope:
         self.added: dict[int, tuple[Place, Place]] = {}
         self.longs: dict[int, Place] = {}
         self._bytes: dict[int, int] = {}
-        self._chains: dict[int, Blocks] = {}
+        self._chains: dict[int, blocks.Blocks] = {}
 
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
@@ -225,11 +227,11 @@ class Scope:
             return max([self.workspace(loop) for loop in unit.stages], default=0)
         return self._chain(unit).total if unit.kind == BLOCKS else 0
 
-    def _chain(self, unit: Unit) -> Blocks:
+    def _chain(self, unit: Unit) -> blocks.Blocks:
         """The layout of a chain, cached between the calls for its workspace and its rows."""
         found = self._chains.get(unit.index)
         if found is None:
-            found = self._chains[unit.index] = Blocks(self, unit)
+            found = self._chains[unit.index] = blocks.Blocks(self, unit)
         return found
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
@@ -261,7 +263,7 @@ class Scope:
             return bool(unit.inside)
         if unit.inside == self.numbers:
             return True
-        unit.inside = stays_inside(self.part, unit)
+        unit.inside = inside.stays_inside(self.part, unit)
         return unit.inside
 
     def _rows(self, unit: Unit, workspace: Place | None, is_inside: bool) -> list[Made]:
@@ -272,7 +274,7 @@ class Scope:
         if unit.kind == BLOCKS:
             return self._chain(unit).made(workspace, is_inside)
         if unit.kind == CALL:
-            return [call(self, unit)]
+            return [calls.call(self, unit)]
         if unit.kind in (REPEAT, BRANCH):
             return self._maker(unit, workspace).made(is_inside)
         if unit.kind == PARTS:
@@ -283,12 +285,12 @@ class Scope:
                 for part in unit.parts
             ]
         if unit.kind == ROUTINE:
-            return routine(self, unit, workspace)
+            return library.routine(self, unit, workspace)
         target = self.part.sites[unit.writes[0]]
         if unit.kind == COPY:
             return [self.copy(unit.reads[0], target, is_inside)]
         if unit.kind == GEMM:
-            return products(self, unit, target, workspace, is_inside)
+            return library.products(self, unit, target, workspace, is_inside)
         raise InternalError(f"plan: a native segment holds a {unit.kind} unit")
 
     def _maker(self, unit: Unit, workspace: Place | None) -> RepeatMaker | BranchMaker:

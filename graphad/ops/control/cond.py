@@ -9,7 +9,7 @@ taken.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from graphad.core.errors import (
     InvalidArgumentError,
     UnansweredError,
 )
+from graphad.core.light import NamedTuple
 from graphad.core.op import IO, WRITES, define
 from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, format_dims, is_definite

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from graphad.core.annotations import VjpContext
 from graphad.core.bind import bind
 from graphad.core.dims import at_most
+from graphad.core.light import NamedTuple
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder

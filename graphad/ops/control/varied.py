@@ -7,11 +7,12 @@ written are -1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphad.core.convert import lift
+from graphad.core.light import NamedTuple
 from graphad.core.shapes import RawSize
 from graphad.ops.array.block import slice as part
 from graphad.ops.array.broadcast import broadcast_to

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError, StructureError
 from graphad.core.escapes import Deciding
 from graphad.core.levels import trace_in_progress
+from graphad.core.light import NamedTuple
 from graphad.core.shapes import TensorShape, are_compatible, as_dims, common_dims, format_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec

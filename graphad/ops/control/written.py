@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.light import NamedTuple
 from graphad.core.shapes import is_definite
 from graphad.graph.compose import inputs_behind
 from graphad.graph.ir import Graph

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from graphad.compiler.cpu.runtime import convolving_text as t
 from graphad.compiler.cpu.runtime.convolving import Rows
 from graphad.compiler.cpu.runtime.convolving_sizes import Sizes
 from graphad.compiler.rows import Step
+from graphad.core.light import NamedTuple
 from graphad.kernels.forms import Convolved
 
 Shape = Sequence[int]

@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from graphad.compiler.cpu.runtime.convolving_sizes import sizes_of as sizes_of
 from graphad.compiler.cpu.runtime.plan_block import ALIGNMENT, aligned_bytes
 from graphad.compiler.cpu.target import host
 from graphad.core.errors import InternalError
+from graphad.core.light import NamedTuple
 
 _BLOCK_BYTES = 1 << 18  # of the rows of a block, which stay in the second-level cache
 _DEPTH = 256  # places whose products are added up at once for filters

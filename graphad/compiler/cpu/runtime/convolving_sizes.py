@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from graphad.core.light import NamedTuple
 
 MOST_AXES = 3
 _VECTORS = 4  # channels of a pool: of fewer, most of a vector would be empty

@@ -12,7 +12,7 @@ import ctypes
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from graphad.compiler.cpu.runtime import blas, limit, native, numpy_loops
 from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
+from graphad.core.light import NamedTuple
 from graphad.kernels.forms import ON_ONE_THREAD, Factorised
 
 # words of the step that widens: source, target, how many elements, what must hold

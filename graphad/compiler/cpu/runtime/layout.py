@@ -29,6 +29,7 @@ class Layout(Record):
     number: int
 
 
+SIZES = (1, 2, 4, 8, 16)  # of elements that are copied and filled, in bytes
 SCALARS = (
     "float32",
     "float64",

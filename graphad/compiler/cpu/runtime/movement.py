@@ -14,6 +14,7 @@ import numpy as np
 
 from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import native
+from graphad.compiler.cpu.runtime.layout import SIZES
 from graphad.core.errors import InvalidArgumentError
 
 FEW = 16  # bytes
@@ -23,7 +24,6 @@ TARGET, SOURCE, WAY, VALUE = 0, 1, 2, 4  # VALUE: two words, what `fill` stores
 EXTENT, TARGET_STRIDE, SOURCE_STRIDE = 6, 14, 22
 WORD_COUNT = 30
 
-SIZES = (1, 2, 4, 8, 16)
 ROWS, ELEMENTS, TRANSPOSE = range(3)  # the way
 TILE = 64
 

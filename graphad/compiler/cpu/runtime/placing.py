@@ -18,6 +18,7 @@ from graphad.compiler.assembly import Function, Slot
 from graphad.compiler.backend import FIRST, RESULT, RESULTS, SECOND, THIRD, Part
 from graphad.compiler.cpu.runtime import movement, native
 from graphad.compiler.cpu.runtime.driver import NO_ANSWER
+from graphad.compiler.cpu.runtime.layout import SIZES
 from graphad.compiler.rows import Step
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import InternalError
@@ -143,7 +144,7 @@ def has(form: Placed, dtypes: Sequence[str]) -> bool:
     if any(dtype not in _PLACES for dtype in dtypes[own:]) or len(dtypes) > _MOST_OPERANDS:
         return False
     dtype = as_dtype(dtypes[0])
-    if dtype.numpy.hasobject or dtype.itemsize not in movement.SIZES:
+    if dtype.numpy.hasobject or dtype.itemsize not in SIZES:
         return False
     known = [each for each in form.bounds if type(each) is not tuple or each[0] == "fixed"]
     return len(form.bounds) - len(known) <= MOST_BOUNDS

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from graphad.compiler.backend import Builder
 from graphad.compiler.cpu.runtime import calls, entry, entry_text
 from graphad.compiler.rows import Arena, Argument, Owned, Row
 from graphad.core.errors import InvalidArgumentError
+from graphad.core.light import NamedTuple
 
 ALIGNMENT = 64
 
