@@ -60,3 +60,20 @@ def by_step(form: Any, operands: Sequence[Any], shape: Sequence[int], dtype: Any
         return _steps().evaluated(form, operands, shape, dtype)
     except (UnavailableError, ImportError):
         return None
+
+
+@functools.cache
+def _recurring() -> Any:
+    return importlib.import_module("graphad.compiler.cpu.runtime.recurring")
+
+
+def recurrence_by_loop(a: Any, b: Any, axis: int, backwards: bool, shifted: bool) -> Any:
+    """A linear recurrence of many floats, as `recurring.recurrence`; None where the usual way must be taken."""
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype != b.dtype:
+        return None
+    if a.dtype.char not in "fd" or not a.dtype.isnative or a.size < _MANY or not pays(a.size):
+        return None
+    try:
+        return _recurring().recurrence(a, b, axis, backwards, shifted)
+    except (UnavailableError, ImportError):
+        return None

@@ -6,8 +6,6 @@ recurrence in the other direction. So derivatives of every order are exact, zero
 
 from __future__ import annotations
 
-import functools
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,13 +27,12 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
-from graphad.core.errors import InvalidArgumentError, UnavailableError
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, else_eval, no_form
 from graphad.core.schema import Axis
 from graphad.core.shapes import are_compatible, are_numbers, format_dims, normalize_axis
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops import native_steps
 from graphad.ops.accumulate import as_dtype_of, running, widened
 from graphad.ops.array.support import is_open, over_open_axes, row_beside, same_row
 from graphad.ops.directly import directly
@@ -44,7 +41,7 @@ from graphad.ops.math.compare import IS_FINITE, NOT_EQUAL, TAKEN
 from graphad.ops.math.complexes import conjugate
 from graphad.ops.math.exponential import EXP
 from graphad.ops.math.select import MINIMUM, SELECT
-from graphad.ops.native_steps import by_step
+from graphad.ops.native_steps import by_step, recurrence_by_loop
 from graphad.ops.rules import (
     FLOATING,
     INEXACT,
@@ -311,14 +308,6 @@ class Shift(Op):
         return row_beside(same_row(axes), specs[0], self.axis)
 
 
-_MANY = 4096  # numbers, for which the call of a loop pays
-
-
-@functools.cache
-def _loops() -> Any:
-    return importlib.import_module("graphad.compiler.cpu.runtime.recurring")
-
-
 @define
 class Recurrence(Op):
     """y[k] = b[k] + a[k] * y[k - 1] along `axis`, with y[-1] = 0; if `transposed`, y[k] = b[k] + a[k + 1] * y[k + 1], with 0
@@ -348,7 +337,7 @@ class Recurrence(Op):
             raise InvalidArgumentError(
                 f"linear_recurrence: a has shape {a.shape}, b {b.shape}; they must be equal."
             )
-        found = self._by_loop(a, b, backwards)
+        found = recurrence_by_loop(a, b, self.axis, backwards, self.transposed)
         if found is not None:
             return found
         a, b = (np.moveaxis(arrays.here(x, "recurrence"), self.axis, 0) for x in (a, b))
@@ -371,23 +360,6 @@ class Recurrence(Op):
                 y[k + 1] = added + factor * y[k]
         y = y[::-1] if backwards else y
         return np.ascontiguousarray(np.moveaxis(y, 0, self.axis), dtype)
-
-    def _by_loop(self, a: Array, b: Array, backwards: bool) -> Array | None:
-        """Many numbers by a native loop, with the same bits; None where the usual way must be taken."""
-        if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype != b.dtype:
-            return None
-        if (
-            a.dtype.char not in "fd"
-            or not a.dtype.isnative
-            or a.size < _MANY
-            or not native_steps.pays(a.size)
-        ):
-            return None
-        try:
-            made: np.ndarray = _loops().recurrence(a, b, self.axis, backwards, self.transposed)
-        except (UnavailableError, ImportError):
-            return None
-        return made
 
     @else_eval(_CONTINUES)
     def lower(self, a: TensorSpec, b: TensorSpec) -> kernels.forms.Form | None:

@@ -10,7 +10,6 @@ import pytest
 import graphad as tf
 from graphad.core.errors import UnavailableError
 from graphad.ops import native_steps
-from graphad.ops.math import cumulative
 from graphad.ops.math.cumulative import Recurrence
 
 EDGES = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, 3e38, -1.0])
@@ -19,7 +18,7 @@ EDGES = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, 3e38, -1.0])
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The calls of the loop."""
-    found, real = [], cumulative._loops()
+    found, real = [], native_steps._recurring()
 
     class Loops:
         @staticmethod
@@ -27,7 +26,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             found.append(given)
             return real.recurrence(*given)
 
-    monkeypatch.setattr(cumulative, "_loops", lambda: Loops)
+    monkeypatch.setattr(native_steps, "_recurring", lambda: Loops)
     monkeypatch.setattr(native_steps, "_left", 0)
     return found
 
@@ -73,7 +72,7 @@ def test_the_loop_has_the_bits_of_rows(
     with np.errstate(all="ignore"):
         found = op.eval(a, b)
         assert len(loops) == 1
-        monkeypatch.setattr(cumulative, "_MANY", 1 << 30)
+        monkeypatch.setattr(native_steps, "_MANY", 1 << 30)
         wanted = op.eval(a, b)
     assert len(loops) == 1 and found.dtype == wanted.dtype and found.flags.c_contiguous
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
@@ -103,7 +102,7 @@ def test_without_the_compiler_rows_are_computed(error: Exception, monkeypatch: p
     def refuse() -> None:
         raise error
 
-    monkeypatch.setattr(cumulative, "_loops", refuse)
+    monkeypatch.setattr(native_steps, "_recurring", refuse)
     monkeypatch.setattr(native_steps, "_left", 0)
     x = np.full((60, 100), 0.5)
     np.testing.assert_array_equal(Recurrence(1).eval(x, x)[:, :3], np.tile([0.5, 0.75, 0.875], (60, 1)))

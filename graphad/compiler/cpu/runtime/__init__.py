@@ -12,7 +12,7 @@ The modules by subject:
     steps of plans        movement, indexing, placing, measuring, counted, masking, ordering, searching, rolling, drawing, calls,
                           branch, repeat, growing
     matrices              lapack, factorising, pivoting
-    functions of arrays   mapping
+    functions of arrays   mapping, recurring
     NumPy's own loops     numpy_loops, ufuncs, combining, transforming
     products              blas, blas_text, multiplying, tiles_text, convolving, convolving_text, convolving_lines,
                           convolving_few, convolving_sizes, convolved
