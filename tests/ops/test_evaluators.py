@@ -17,15 +17,17 @@ from graphad.graph.evaluate import evaluate
 from graphad.graph.fitted import evaluator_of
 from graphad.graph.ir import Node
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
-from graphad.ops.array.gather import Gather
+from graphad.ops.array.gather import Gather, ScatterNd
 from graphad.ops.array.join import Stack
 from graphad.ops.array.keys import FULL, REST
 from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.slice import GetItem, Slice, SliceGrad
 from graphad.ops.linalg import direct
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.linalg.systems import TriangularSolve
 from graphad.ops.math.arithmetic import MUL, NEG, SUB
+from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import LESS
 from graphad.ops.math.reduce import ReduceLogSumExp, ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from graphad.ops.math.select import SELECT
@@ -154,6 +156,34 @@ def test_lookups_of_known_sizes_take_what_eval_takes_and_refuse_what_is_outside(
             with pytest.raises(OutOfRangeError, match=r"indices\[1,0\] = "):
                 f(x, np.array([[0, 0], [bad, 0]]))
     _check(Gather(0), x[:, 0].copy(), np.int32(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_one_place_is_written_as_eval_writes_it(dtype: str) -> None:
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    one, row = np.array([[2, 1]]), np.array([[1]], np.int32)
+    for op in (TensorScatterUpdate(0), ScatterNd((3, 4), 0)):
+        before = (x,) if len(op.schema.inputs) == 3 else ()
+        for indices, updates in ((one, -x[0, :1]), (row, x[:1])):
+            _check(op, *before, indices, updates)
+        f = evaluator_of(op, _specs([*before, one, x[0, :1]]))
+        assert f is not None
+        for bad in ([[3, 0]], [[0, -1]]):
+            with pytest.raises(OutOfRangeError, match="indices"):
+                f(*before, np.array(bad), x[0, :1])
+    assert x[2, 1] == 9  # what is written is a copy
+    _check(ScatterNd((3,), 0), np.array([[1]]), np.array([-0.0]))
+    assert evaluator_of(TensorScatterUpdate(0), _specs([x, np.array([[0], [1]]), x[:2]])) is None
+
+
+def test_casts_have_the_same_bits() -> None:
+    x = np.array([0.0, -1.5, 3.7, 300.0])
+    for dtype in (float32, bfloat16, from_numpy(np.dtype("int8")), from_numpy(np.dtype("bool"))):
+        with np.errstate(all="ignore"):
+            _check(Cast(dtype), x)
+            _check(Cast(dtype), x[1])
+    for source, target in ((float64, "uint32"), (from_numpy(np.dtype("complex64")), "float32")):
+        assert evaluator_of(Cast(from_numpy(np.dtype(target))), [TensorSpec.of((2,), source)]) is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -117,14 +117,15 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
     divided, is taken from all further ones, product by product. Raises: MatrixError: there is a 0 on the diagonal.
     """
     n, shape, found = a.shape[-1], b.shape, None
-    if a.ndim > 2 or b.ndim > 2:
+    if a.ndim == b.ndim == 2:
+        if 0 < n * b.size <= _ONE_BY_ONE:
+            return _put_in_one_by_one(form, a, b)
+    else:
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
     if a.shape == (*b.shape[:-1], b.shape[-2]):  # a step would read and write past them
         found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:
         return found  # type: ignore[no-any-return]
-    if a.ndim == b.ndim == 2 and 0 < n * b.size <= _ONE_BY_ONE:
-        return _put_in_one_by_one(form, a, b)
     columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
     columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
     if not columns[range(n), range(n)].all():
