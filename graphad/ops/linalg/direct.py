@@ -126,11 +126,14 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
         found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:
         return found  # type: ignore[no-any-return]
-    columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
-    columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
+    if a.ndim == b.ndim == 2:
+        columns, x = (a.T if form.adjoint else a).astype(np.float64), b.astype(np.float64)
+    else:
+        columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
+        columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
+        x = np.moveaxis(np.broadcast_to(b, shape).astype(np.float64), -2, 0)
     if not columns[range(n), range(n)].all():
         raise MatrixError(SINGULAR)
-    x = np.moveaxis(np.broadcast_to(b, shape).astype(np.float64), -2, 0)
     is_lower = form.part == "lower"
     with np.errstate(all="ignore"):
         for k in range(n) if is_lower else reversed(range(n)):
