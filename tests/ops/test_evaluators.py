@@ -24,6 +24,7 @@ from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.slice import GetItem, Slice, SliceGrad
 from graphad.ops.linalg import direct
+from graphad.ops.linalg.diagonal import BandPart, SetDiag
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.linalg.systems import TriangularSolve
 from graphad.ops.math.arithmetic import MUL, NEG, SUB
@@ -176,6 +177,30 @@ def test_one_place_is_written_as_eval_writes_it(dtype: str) -> None:
     assert evaluator_of(TensorScatterUpdate(0), _specs([x, np.array([[0], [1]]), x[:2]])) is None
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bands_diagonals_and_triangles_have_the_same_bits(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x, wide = (rng.normal(size=shape).astype(dtype) for shape in ((4, 4), (3, 5)))
+    for lower, upper in ((-1, 0), (0, -1), (1, 2), (0, 0)):
+        for each in (x, wide, wide.T, np.stack([x, -x])):
+            _check(BandPart(lower, upper), each)
+    for k in (-2, -1, 0, 1, 3):
+        for each in (x, wide, wide.T):
+            line = np.diagonal(each, k)
+            if line.size:
+                _check(SetDiag(k), each, -line.copy())
+    for lower in (True, False):
+        for adjoint in (True, False):
+            op = TriangularSolve(lower, adjoint)
+            for columns in (1, 3):
+                _check(op, x, x[:, :columns].copy())
+                _check(op, wide[:, :3].T, wide[:, :columns])
+            f = evaluator_of(op, _specs([x, x]))
+            assert f is not None
+            with pytest.raises(MatrixError, match="singular"):
+                f(np.diag([1, 0, 1, 1]).astype(dtype), x)
+
+
 def test_casts_have_the_same_bits() -> None:
     x = np.array([0.0, -1.5, 3.7, 300.0])
     for dtype in (float32, bfloat16, from_numpy(np.dtype("int8")), from_numpy(np.dtype("bool"))):
@@ -240,7 +265,7 @@ def test_small_triangles_are_solved_with_the_same_bits_number_by_number(
                 b[0, 0], b[-1, -1] = np.inf, -0.0
             found = op.eval(a, b)
             with monkeypatch.context() as patched:
-                patched.setattr(direct, "_ONE_BY_ONE", 0)
+                patched.setattr(direct, "ONE_BY_ONE", 0)
                 want = op.eval(a, b)
             assert found.dtype == want.dtype and found.shape == want.shape
             assert found.tobytes() == want.tobytes()
