@@ -175,6 +175,24 @@ def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Arra
     return y if accumulated is dtype else y.astype(dtype)  # type: ignore[no-any-return]
 
 
+def log_sum_of_few(
+    axes: Sequence[int] | None, dims: Sequence[Any], evaluate: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A function for log(sum(exp(x))) of fewer than `MANY` numbers, of that shape; where the largest are not finite it is
+    `evaluate`."""
+    log, exp, is_finite, top_of = np.log, np.exp, np.isfinite, by_position(np.maximum)
+    want = tuple(dims)
+
+    def of_finite(x: Array) -> Any:
+        top = top_of(x, axes, None, None, True)
+        if not ALL_TRUE(is_finite(top), None):
+            return evaluate(x)
+        y = log(PLAIN_SUM(exp(x - top), axes, None, None, True)) + top
+        return y.reshape(want) if want else y[(0,) * x.ndim]
+
+    return of_finite
+
+
 _EXACT = 1 << 24  # the integers up to it are floats of 4 bytes
 
 

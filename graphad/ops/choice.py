@@ -20,7 +20,7 @@ FEW = 1024  # numbers; for more of them a look at how they lie pays
 _BOUNDED = 16384  # numbers; fewer are limited by one bound as quickly one by one
 _LIMITED = 4096  # the same for two bounds
 _LARGE = 2048  # elements; fewer are quicker one by one
-_SOME = 512  # the same where the other element is 0
+_SOME = FEW_CHOSEN = 512  # the same where the other element is 0
 _FEW_CHANNELS = 16  # elements that share a bool
 _WHOLE = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
@@ -52,6 +52,11 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
                 return found
     plain: np.ndarray = np.where(condition, x, y)
     return plain if plain.ndim else plain[()]
+
+
+def where_few(condition: Any, x: Any, y: Any) -> Any:
+    """The same for a condition with axes and operands of fewer than `FEW_CHOSEN` numbers, of which nothing is asked."""
+    return np.where(condition, x, y)
 
 
 def _repeated_along(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:

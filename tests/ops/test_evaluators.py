@@ -17,15 +17,18 @@ from graphad.graph.evaluate import evaluate
 from graphad.graph.fitted import evaluator_of
 from graphad.graph.ir import Node
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
-from graphad.ops.array.gather import Gather
+from graphad.ops.array.gather import Gather, ScatterNd
 from graphad.ops.array.join import Stack
 from graphad.ops.array.keys import FULL, REST
 from graphad.ops.array.reshape import ExpandDims, Reshape
+from graphad.ops.array.scatter import TensorScatterUpdate
 from graphad.ops.array.slice import GetItem, Slice, SliceGrad
 from graphad.ops.linalg import direct
+from graphad.ops.linalg.diagonal import BandPart, SetDiag
 from graphad.ops.linalg.matmul import MatMul
 from graphad.ops.linalg.systems import TriangularSolve
 from graphad.ops.math.arithmetic import MUL, NEG, SUB
+from graphad.ops.math.cast import Cast
 from graphad.ops.math.compare import LESS
 from graphad.ops.math.reduce import ReduceLogSumExp, ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from graphad.ops.math.select import SELECT
@@ -156,6 +159,58 @@ def test_lookups_of_known_sizes_take_what_eval_takes_and_refuse_what_is_outside(
     _check(Gather(0), x[:, 0].copy(), np.int32(2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_one_place_is_written_as_eval_writes_it(dtype: str) -> None:
+    x = np.arange(12).reshape(3, 4).astype(dtype)
+    one, row = np.array([[2, 1]]), np.array([[1]], np.int32)
+    for op in (TensorScatterUpdate(0), ScatterNd((3, 4), 0)):
+        before = (x,) if len(op.schema.inputs) == 3 else ()
+        for indices, updates in ((one, -x[0, :1]), (row, x[:1])):
+            _check(op, *before, indices, updates)
+        f = evaluator_of(op, _specs([*before, one, x[0, :1]]))
+        assert f is not None
+        for bad in ([[3, 0]], [[0, -1]]):
+            with pytest.raises(OutOfRangeError, match="indices"):
+                f(*before, np.array(bad), x[0, :1])
+    assert x[2, 1] == 9  # what is written is a copy
+    _check(ScatterNd((3,), 0), np.array([[1]]), np.array([-0.0]))
+    assert evaluator_of(TensorScatterUpdate(0), _specs([x, np.array([[0], [1]]), x[:2]])) is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bands_diagonals_and_triangles_have_the_same_bits(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    x, wide = (rng.normal(size=shape).astype(dtype) for shape in ((4, 4), (3, 5)))
+    for lower, upper in ((-1, 0), (0, -1), (1, 2), (0, 0)):
+        for each in (x, wide, wide.T, np.stack([x, -x])):
+            _check(BandPart(lower, upper), each)
+    for k in (-2, -1, 0, 1, 3):
+        for each in (x, wide, wide.T):
+            line = np.diagonal(each, k)
+            if line.size:
+                _check(SetDiag(k), each, -line.copy())
+    for lower in (True, False):
+        for adjoint in (True, False):
+            op = TriangularSolve(lower, adjoint)
+            for columns in (1, 3):
+                _check(op, x, x[:, :columns].copy())
+                _check(op, wide[:, :3].T, wide[:, :columns])
+            f = evaluator_of(op, _specs([x, x]))
+            assert f is not None
+            with pytest.raises(MatrixError, match="singular"):
+                f(np.diag([1, 0, 1, 1]).astype(dtype), x)
+
+
+def test_casts_have_the_same_bits() -> None:
+    x = np.array([0.0, -1.5, 3.7, 300.0])
+    for dtype in (float32, bfloat16, from_numpy(np.dtype("int8")), from_numpy(np.dtype("bool"))):
+        with np.errstate(all="ignore"):
+            _check(Cast(dtype), x)
+            _check(Cast(dtype), x[1])
+    for source, target in ((float64, "uint32"), (from_numpy(np.dtype("complex64")), "float32")):
+        assert evaluator_of(Cast(from_numpy(np.dtype(target))), [TensorSpec.of((2,), source)]) is None
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_reductions_of_special_numbers_have_the_same_bits(dtype: str) -> None:
     with np.errstate(all="ignore"):
@@ -210,7 +265,7 @@ def test_small_triangles_are_solved_with_the_same_bits_number_by_number(
                 b[0, 0], b[-1, -1] = np.inf, -0.0
             found = op.eval(a, b)
             with monkeypatch.context() as patched:
-                patched.setattr(direct, "_ONE_BY_ONE", 0)
+                patched.setattr(direct, "ONE_BY_ONE", 0)
                 want = op.eval(a, b)
             assert found.dtype == want.dtype and found.shape == want.shape
             assert found.tobytes() == want.tobytes()

@@ -34,6 +34,7 @@ from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Axis, Count, Given, IndexSpec
 from graphad.core.shapes import (
     MOST_AXES,
+    Dims,
     are_compatible,
     are_numbers,
     format_dims,
@@ -387,6 +388,23 @@ def _numbered(params: np.ndarray, key: tuple[Any, ...]) -> tuple[np.ndarray, np.
     return params.reshape(-1, *params.shape[depth:]), places
 
 
+def depth_of_one(dims: Dims, batch_dims: int) -> int:
+    """How many coordinates indices [1, depth] hold, which name one place; 0 for others."""
+    dims = ranked(dims)
+    return dims[1] if len(dims) == 2 and dims[0] == 1 and not batch_dims else 0  # type: ignore[return-value]
+
+
+def place_of_one(indices: Any, values: Any, limits: Sequence[int]) -> tuple[int, ...] | None:
+    """The place that such indices name, None where it is outside or these are not NumPy's arrays."""
+    if not type(indices) is type(values) is np.ndarray:
+        return None
+    place = tuple(indices.tolist()[0])
+    for k, limit in zip(place, limits, strict=True):
+        if not 0 <= k < limit:
+            return None
+    return place
+
+
 @define
 class GatherNd(Op):
     """y[b, j, k] = params[b, *indices[b, j, :], k], where b stands for `batch_dims` axes and j, k for any number. Indices lie
@@ -477,6 +495,23 @@ class ScatterNd(Op):
         if found is not None:
             return found
         return added_at(self.shape, nd_index("scatter_nd", indices, self.shape, self.batch_dims), updates)
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        shape, dtype, evaluate = self.shape, specs[1].dtype.numpy, self.eval
+        depth = depth_of_one(specs[0].dims, self.batch_dims)
+        if not depth or not are_numbers(shape) or dtype.kind not in "iufc":
+            return None
+        limits = shape[:depth]
+
+        def added(indices: Array, updates: Array) -> Any:
+            place = place_of_one(indices, updates, limits)
+            if place is None:
+                return evaluate(indices, updates)
+            out = np.zeros(shape, dtype)
+            out[place] += updates[0]
+            return out
+
+        return added
 
     @else_eval(WRITES_ANYWHERE)
     def lower(

@@ -210,7 +210,7 @@ class Stack(Op):
         dims = ranked(first.dims)
         axis = self.axis % (len(dims) + 1)
         shape, before = (*dims[:axis], count, *dims[axis:]), (slice(None),) * axis
-        keys = [(*before, k) for k in range(count)]
+        keys: list[Any] = [(*before, k) for k in range(count)]
 
         def of_arrays(*xs: Array) -> Any:
             out = np.empty(shape, dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphad.kernels as kernels
+from graphad.core.annotations import Array
 from graphad.core.convert import lift
 from graphad.core.dims import at_most, run_time_symbols
 from graphad.core.op import Op
@@ -15,7 +16,7 @@ from graphad.core.references import AT, is_reference
 from graphad.core.shapes import Dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.keys import NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
+from graphad.ops.array.keys import FULL, NEW, Key, expand, front_index, is_slice, only_index, resolve_slice
 
 _INDEXED = {
     "take": (0, 1),
@@ -157,3 +158,44 @@ def _sized(entry: Any, difference: Callable[[int, int], Any]) -> Any:
     if size is None or not at_most(0, size):
         return entry
     return ("slice", low, high, step, size if step in (None, 1) else (size + step - 1) // step)
+
+
+def taken_at(
+    key: Key, specs: Sequence[TensorSpec], evaluate: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """A function for x[i] and x[i, :, j] with indices that are inputs, of operands of known sizes; None for other keys.
+
+    What is outside, and slices that may be clipped, are left to `evaluate`.
+    """
+    dims = ranked(specs[0].dims)
+    if len(key) > len(dims) or specs[0].dtype.numpy.kind not in "biufc":
+        return None
+    whole: list[Any] = []
+    places = []
+    for axis, entry in enumerate(key):
+        if entry == FULL:
+            whole.append(slice(None))
+        elif is_reference(entry) and len(entry) == 2 and specs[entry[1]].dtype.is_integer:
+            places.append((axis, entry[1] - 1))
+            whole.append(None)
+        elif type(entry) is int:
+            whole.append(entry)
+        else:
+            return None
+
+    def at(x: Array, i: Any) -> Any:
+        try:
+            return x[i] if type(x) is np.ndarray else evaluate(x, i)
+        except IndexError:
+            return evaluate(x, i)
+
+    def at_several(x: Array, *given: Any) -> Any:
+        part = whole.copy()
+        for axis, k in places:
+            part[axis] = given[k]
+        try:
+            return x[tuple(part)] if type(x) is np.ndarray else evaluate(x, *given)
+        except IndexError:
+            return evaluate(x, *given)
+
+    return at if key == ((AT, 1),) and len(specs) == 2 else at_several

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,9 @@ from graphad.ops.array.gather import (
     ScatterNd,
     check_nd,
     check_range,
+    depth_of_one,
     nd_index,
+    place_of_one,
 )
 from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coordinates, combined
 from graphad.ops.array.reshape import reshape
@@ -115,6 +117,23 @@ class TensorScatterUpdate(Op):
         if np.size(updates):
             out[nd_index(self.caller, indices, x.shape, self.batch_dims)] = updates
         return out
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        evaluate, (x, indices, updates) = self.eval, specs
+        depth = depth_of_one(indices.dims, self.batch_dims)
+        if not depth or ranked(updates.dims)[1:] != ranked(x.dims)[depth:]:
+            return None
+        limits: Any = ranked(x.dims)[:depth]
+
+        def put(x: Array, indices: Array, updates: Array) -> Any:
+            place = place_of_one(indices, updates, limits) if type(x) is np.ndarray else None
+            if place is None:
+                return evaluate(x, indices, updates)
+            out = x.copy()
+            out[place] = updates[0]
+            return out
+
+        return put
 
     @else_eval(WRITES_ANYWHERE)
     def lower(self, x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> kernels.forms.Form | None:

@@ -33,7 +33,7 @@ from graphad.core.dims import Size
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define, no_form
-from graphad.core.references import ALL, AT, entries_of, is_reference
+from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
 from graphad.core.schema import Given, Step
 from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
@@ -61,7 +61,7 @@ from graphad.ops.array.keys import (
     steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
-from graphad.ops.array.placed import Keyed, placed_form
+from graphad.ops.array.placed import Keyed, placed_form, taken_at
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
@@ -111,39 +111,7 @@ class GetItem(Keyed):
             ) from cause
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        # x[i] and x[i, :, j]; what is outside, and slices that may be clipped, are left to `eval`
-        dims, key, evaluate = ranked(specs[0].dims), self.key, self.eval
-        if not self.refers or len(key) > len(dims) or specs[0].dtype.numpy.kind not in "biufc":
-            return None
-        whole: list[Any] = []
-        places = []
-        for axis, entry in enumerate(key):
-            if entry == FULL:
-                whole.append(builtins.slice(None))
-            elif is_reference(entry) and len(entry) == 2 and specs[entry[1]].dtype.is_integer:
-                places.append((axis, entry[1] - 1))
-                whole.append(None)
-            elif type(entry) is int:
-                whole.append(entry)
-            else:
-                return None
-
-        def at(x: Array, i: Any) -> Any:
-            try:
-                return x[i] if type(x) is np.ndarray else evaluate(x, i)
-            except IndexError:
-                return evaluate(x, i)
-
-        def at_several(x: Array, *given: Any) -> Any:
-            part = whole.copy()
-            for axis, k in places:
-                part[axis] = given[k]
-            try:
-                return x[tuple(part)] if type(x) is np.ndarray else evaluate(x, *given)
-            except IndexError:
-                return evaluate(x, *given)
-
-        return at if key == ((AT, 1),) and len(specs) == 2 else at_several
+        return taken_at(self.key, specs, self.eval) if self.refers else None
 
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("take", self.key, x.dims, len(numbers))

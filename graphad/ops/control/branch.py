@@ -184,7 +184,8 @@ def case(
             break
         if known is None:
             undecided.append((predicate, function))
-    return _first_that_holds(undecided, otherwise)()
+    result: R = _first_that_holds(undecided, otherwise)()
+    return result
 
 
 def _first_that_holds(

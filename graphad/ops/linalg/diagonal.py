@@ -21,7 +21,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import at_most
+from graphad.core.dims import at_most, product
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import require_same_dtype
@@ -36,7 +36,7 @@ from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, static_int
-from graphad.ops.choice import chosen
+from graphad.ops.choice import FEW_CHOSEN, chosen, where_few
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import less_equal, logical_and
@@ -281,6 +281,24 @@ class SetDiag(Op):
         out[..., i - min(self.k, 0), i + max(self.k, 0)] = d
         return out
 
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x, d), evaluate = specs, self.eval
+        dims, count = ranked(x.dims), product(ranked(d.dims))
+        if len(dims) != 2 or not count:
+            return None
+        columns, size = dims[1], product(dims)
+        first = max(self.k, 0) - min(self.k, 0) * columns
+        line = slice(first, first + (count - 1) * (columns + 1) + 1, columns + 1)
+
+        def put(x: Array, d: Array) -> Any:
+            if type(x) is type(d) is np.ndarray and x.flags.c_contiguous:
+                out = x.copy()
+                out.reshape(size)[line] = d
+                return out
+            return evaluate(x, d)
+
+        return put
+
     def parts_of(
         self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
     ) -> list[kernels.sites.Part] | None:
@@ -343,6 +361,14 @@ class BandPart(Op):
                 return found  # type: ignore[no-any-return]
         rows, columns = x.shape[-2:]
         return chosen(_band(rows, columns, self.lower_, self.upper), x, x.dtype.type(0))
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        (x,), evaluate = specs, self.eval
+        dims, dtype = ranked(x.dims), x.dtype.numpy
+        if product(dims) >= FEW_CHOSEN or dtype.kind not in "iufc":
+            return None
+        band, zero = _band(dims[-2], dims[-1], self.lower_, self.upper), dtype.type(0)  # type: ignore[arg-type]
+        return lambda x: where_few(band, x, zero) if type(x) is np.ndarray else evaluate(x)
 
     @else_eval("which element is kept is told by its place, and a loop sees only its value")
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:

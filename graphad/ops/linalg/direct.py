@@ -117,19 +117,23 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
     divided, is taken from all further ones, product by product. Raises: MatrixError: there is a 0 on the diagonal.
     """
     n, shape, found = a.shape[-1], b.shape, None
-    if a.ndim > 2 or b.ndim > 2:
+    if a.ndim == b.ndim == 2:
+        if 0 < n * b.size <= ONE_BY_ONE:
+            return _few(form, n, b.dtype)(a, b)  # type: ignore[no-any-return]
+    else:
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
     if a.shape == (*b.shape[:-1], b.shape[-2]):  # a step would read and write past them
         found = by_step(form, (a, b), shape, b.dtype, max(b.size, n * _OF_A_ROW))
     if found is not None:
         return found  # type: ignore[no-any-return]
-    if a.ndim == b.ndim == 2 and 0 < n * b.size <= _ONE_BY_ONE:
-        return _put_in_one_by_one(form, a, b)
-    columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
-    columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
+    if a.ndim == b.ndim == 2:
+        columns, x = (a.T if form.adjoint else a).astype(np.float64), b.astype(np.float64)
+    else:
+        columns = np.moveaxis(a.astype(np.float64), (-1, -2) if form.adjoint else (-2, -1), (0, 1))
+        columns = columns.reshape(n, n, *(1,) * (len(shape) - a.ndim), *a.shape[:-2])
+        x = np.moveaxis(np.broadcast_to(b, shape).astype(np.float64), -2, 0)
     if not columns[range(n), range(n)].all():
         raise MatrixError(SINGULAR)
-    x = np.moveaxis(np.broadcast_to(b, shape).astype(np.float64), -2, 0)
     is_lower = form.part == "lower"
     with np.errstate(all="ignore"):
         for k in range(n) if is_lower else reversed(range(n)):
@@ -139,24 +143,38 @@ def put_in(form: kernels.forms.Library, a: Array, b: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(x, 0, -2)).astype(b.dtype, copy=False)
 
 
-_ONE_BY_ONE = 64  # products, which take Python as long as NumPy takes to begin with the first row
+ONE_BY_ONE = 64  # products, which take Python as long as NumPy takes to begin with the first row
 
 
-def _put_in_one_by_one(form: kernels.forms.Library, a: Array, b: Array) -> Array:
-    """The same steps of numbers of Python, which are floats of 8 bytes too."""
-    rows: list[list[float]] = (a.T if form.adjoint else a).astype(np.float64).tolist()
-    x: list[list[float]] = b.astype(np.float64).tolist()
-    n = len(rows)
-    if not all(rows[k][k] for k in range(n)):
-        raise MatrixError(SINGULAR)
-    is_lower = form.part == "lower"
-    for k in range(n) if is_lower else reversed(range(n)):
-        divisor = rows[k][k]
-        x[k] = solved = [number / divisor for number in x[k]]
-        for i in range(k + 1, n) if is_lower else range(k):
-            factor = rows[i][k]
-            x[i] = [number - factor * known for number, known in zip(x[i], solved, strict=True)]
-    return np.array(x, np.float64).astype(b.dtype, copy=False)
+def put_in_few(
+    form: kernels.forms.Library, n: int, dtype: np.dtype[Any], evaluate: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """`put_in` of two axes as a function for sizes up to `ONE_BY_ONE`: the same steps of numbers of Python, which are floats of 8
+    bytes too. What is no array of NumPy's goes to `evaluate`."""
+    steps = [(k, range(k + 1, n)) for k in range(n)]
+    if form.part != "lower":
+        steps = [(k, range(k)) for k in reversed(range(n))]
+    is_adjoint = form.adjoint
+
+    def solved(a: Array, b: Array) -> Any:
+        if evaluate is not None and not type(a) is type(b) is np.ndarray:
+            return evaluate(a, b)
+        rows, x = (a.T if is_adjoint else a).tolist(), b.tolist()
+        for k, _ in steps:
+            if not rows[k][k]:
+                raise MatrixError(SINGULAR)
+        for k, others in steps:
+            divisor = rows[k][k]
+            x[k] = found = [number / divisor for number in x[k]]
+            for i in others:
+                factor = rows[i][k]
+                x[i] = [number - factor * known for number, known in zip(x[i], found, strict=True)]
+        return np.array(x, dtype)
+
+    return solved
+
+
+_few = functools.lru_cache(maxsize=256)(put_in_few)
 
 
 @functools.lru_cache(maxsize=1)

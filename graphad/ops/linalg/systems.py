@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from graphad.core.dtypes import complex64, complex128, float16, float32, float64
 from graphad.core.errors import InvalidArgumentError, MatrixError
 from graphad.core.kinds import require_dtype
 from graphad.core.op import Op, define, else_eval
-from graphad.core.shapes import broadcast_dims, format_dims, is_definite
+from graphad.core.shapes import broadcast_dims, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
@@ -37,7 +37,7 @@ from graphad.ops import library
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
-from graphad.ops.linalg.direct import SINGULAR, lapack, put_in
+from graphad.ops.linalg.direct import ONE_BY_ONE, SINGULAR, lapack, put_in, put_in_few
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
 from graphad.ops.math.arithmetic import MUL, NEG
@@ -242,6 +242,13 @@ class TriangularSolve(_System):
             flat = wide.reshape(len(wide), math.prod(wide.shape[1:]))
             return np.moveaxis(_substituted(a, flat, self.lower_ != self.adjoint).reshape(wide.shape), 0, -2)
         return _substituted(a, b, self.lower_ != self.adjoint)  # type: ignore[no-any-return]
+
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        a, b = [ranked(spec.dims) for spec in specs]
+        dtype = specs[1].dtype.numpy
+        if len(a) == len(b) == 2 and dtype.char in "fd" and 0 < a[-1] * product(b) <= ONE_BY_ONE:
+            return put_in_few(self._form(), a[-1], dtype, self.eval)
+        return None
 
     def _form(self) -> forms.Library:
         return _triangle(self.lower_, self.adjoint)

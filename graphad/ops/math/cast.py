@@ -60,6 +60,12 @@ class Cast(Op):
             x = x.real
         return dtypes.converted(x, self.dtype.numpy)  # type: ignore[no-any-return]
 
+    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        source, dtype = specs[0].dtype, self.dtype.numpy
+        if dtype.kind == "u" or (source.is_complex and not self.dtype.is_complex):
+            return None
+        return lambda x: x.astype(dtype)
+
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         source = ctx.inputs[0].dtype
         if not (source.is_differentiable and self.dtype.is_differentiable):

@@ -47,6 +47,7 @@ from graphad.ops.accumulate import (
     combined,
     has_short_rows,
     is_narrow,
+    log_sum_of_few,
     summed,
     wide,
     widened,
@@ -454,20 +455,9 @@ class ReduceLogSumExp(Reduction):
         return y if y.ndim else y[()]  # type: ignore[no-any-return]
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        (x,), axes, evaluate = specs, self.axes, self.eval
-        if not _is_plain(x) or not product(ranked(x.dims)):
+        if not _is_plain(specs[0]) or not product(ranked(specs[0].dims)):
             return None
-        want, first = self.infer(x).dims, (0,) * len(ranked(x.dims))
-        top_of, log, exp, is_finite = np.maximum.reduce, np.log, np.exp, np.isfinite
-
-        def of_finite(x: Array) -> Any:
-            top = top_of(x, axes, None, None, True)
-            if not ALL_TRUE(is_finite(top), None):
-                return evaluate(x)
-            y = log(PLAIN_SUM(exp(x - top), axes, None, None, True)) + top
-            return y.reshape(want) if want else y[first]
-
-        return of_finite
+        return log_sum_of_few(self.axes, ranked(self.infer(*specs).dims), self.eval)
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         # The result is rounded relative to its own size, so for large values the shares must be normalised to sum to 1.

@@ -30,10 +30,10 @@ from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.op import Op, define, no_gradient, no_rows
 from graphad.core.registry import lookup
-from graphad.core.shapes import are_compatible, format_dims
+from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import are_ones, chosen, is_bound, larger, smaller, within
+from graphad.ops.choice import FEW_CHOSEN, are_ones, chosen, is_bound, larger, smaller, where_few, within
 from graphad.ops.directly import directly, parts_directly
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
@@ -69,6 +69,8 @@ class Select(Op):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         condition, x, y = specs
         evaluate = self.eval
+        if condition.dims and max([product(ranked(spec.dims)) for spec in specs]) < FEW_CHOSEN:
+            return where_few
         if condition.dims or x.dims != y.dims:
             return None
 
