@@ -367,7 +367,7 @@ class BandPart(Op):
         dims, dtype = ranked(x.dims), x.dtype.numpy
         if product(dims) >= FEW_CHOSEN or dtype.kind not in "iufc":
             return None
-        band, zero = _band(dims[-2], dims[-1], self.lower_, self.upper), dtype.type(0)  # type: ignore[arg-type]
+        band, zero = _band(dims[-2], dims[-1], self.lower_, self.upper), dtype.type(0)
         return lambda x: where_few(band, x, zero) if type(x) is np.ndarray else evaluate(x)
 
     @else_eval("which element is kept is told by its place, and a loop sees only its value")
