@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from graphad.core.bind import bind
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
 from graphad.ops.array.gather import gather
+from graphad.ops.array.reshape import Squeeze, expand_dims
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
@@ -40,14 +42,15 @@ def mirrored(x: Tensor, paddings: Tensor, has_edge: bool) -> Tensor:
         f"pad: paddings must be from 0 to {least} of each axis, and are \x00 for sizes \x00.",
         [pairs, sizes],
     )
+    x = expand_dims(x, 0)  # the derivative of a lookup along the first axis would be slices
     for axis in range(rank):
         n = sizes[axis]
         places = numbers(-pairs[axis, 0], n + pairs[axis, 1])
         before = -1 - places if has_edge else -places
         after = (2 * n - 1 if has_edge else 2 * n - 2) - places
         places = where(less(places, 0), before, where(greater_equal(places, n), after, places))
-        x = gather(x, places, axis=axis)
-    return x
+        x = gather(x, places, axis=axis + 1)
+    return bind(Squeeze((0,)), x)
 
 
 def _shapes(rank: int) -> list[tuple[int | None, ...]]:
