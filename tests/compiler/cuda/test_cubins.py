@@ -15,17 +15,22 @@ import sys
 import threading
 import warnings
 from typing import Any
+from unittest import mock
 
+import numpy as np
 import pytest
 
-from graphad.compiler.cuda import build, geometry
+from graphad.compiler.cuda import build, complexes, geometry
 from graphad.compiler.cuda.backend import Cuda
 from graphad.compiler.cuda.compile import Cubin, compile_source, link, translate, why_unavailable
 from graphad.compiler.cuda.emit import takes_parts, word_names
 from graphad.compiler.cuda.emit_stages import FURTHER, stage_words
 from graphad.compiler.cuda.shared import DECLARED, THREADS, UNASKED, WARP, declared, threads_of
 from graphad.compiler.partition import partition
+from graphad.core.dtypes import as_dtype
+from graphad.kernels import forms
 from graphad.kernels.forms import Kernel
+from graphad.kernels.sites import row_strides
 from graphad.kernels.stages import Stages
 from graphad.trace.specialise import specialise
 from tests.compiler.test_backend import CASES
@@ -139,6 +144,23 @@ def test_stages_fit_the_device(name: str) -> None:
     assert any(isinstance(kernel, Stages) for kernel in found)
     for kernel in found:
         check(kernel, compile_source(build.text_of(kernel).text))
+
+
+@needs_numba_cuda
+@pytest.mark.parametrize(("fn", "dtype"), [(np.divide, "complex128"), (np.exp, "complex64")])
+def test_kernels_of_complex_numbers_fit_the_device(fn: Any, dtype: str) -> None:
+    form = forms.Applied(fn, as_dtype(dtype))
+    given = [((3, 4), (4,))[k] for k in range(fn.nin)]
+    walks = [
+        (shape, [size * as_dtype(dtype).itemsize for size in row_strides(shape)])
+        for shape in (*given, (3, 4))
+    ]
+    kept: list[Any] = []
+    device = Cuda(0)
+    with mock.patch.object(device, "build", lambda kernel: kept.append(kernel) or 1):
+        (part,) = complexes.parts(device, form, [dtype] * len(walks), walks)
+    assert len(part.step.places) == 2 * len(walks)
+    check(kept[0], compile_source(build.text_of(kept[0]).text))
 
 
 def many_sums(count: int, axes: tuple[int, ...]) -> Kernel:
