@@ -210,6 +210,7 @@ VOCABULARIES = {
     "graphad/compiler/plain.py": SCALARS,
     "graphad/compiler/raising.py": "kinds of views (`kernels/forms.py`)",
     "graphad/compiler/units.py": "kinds of units, and of views (`kernels/forms.py`)",
+    "graphad/compiler/passes/compared.py": "kinds of entries of an index",
     "graphad/compiler/plan/schedule.py": "kinds of units",
     "graphad/core/absent.py": "public names",
     "graphad/core/convert.py": "a public name, for a message",

@@ -8,7 +8,7 @@ tensors decide in `branches.py` and `loops.py`. All of it is imported at first u
 The modules by subject:
 
     what is converted     scan, call, convert, source, directives, inspection, verbosity, experimental
-    the syntax tree       nodes, names, shared, jumps, rewrite
+    the syntax tree       nodes, names, shared, generated, jumps, rewrite
     converted code        operators, branches, loops, state, journal, acting, counting, streamed, lists, builtins
 """
 

@@ -233,11 +233,7 @@ def to_numpy(x: object, dtype: DType | None = None) -> Any:
             raise DTypeError(
                 f"Cannot convert TensorShape {x} to dtype {dtype.name}: sizes are integers; give an integer dtype, or cast."
             )
-        if (
-            dtype is not None
-            and dtype.is_integer
-            and any(size is not None and size > dtype.max for size in sizes)
-        ):
+        if dtype is not None and any(size is not None and size > dtype.max for size in sizes):
             raise InvalidArgumentError(
                 f"Cannot convert the shape {tuple(sizes)} to {dtype.name}: a size is too large; use int64."
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.core.dtypes import bfloat16
-from graphad.core.logs import get_logger
 from graphad.core.owners import is_alone
 from graphad.devices import places
 from graphad.devices.faults import reported
@@ -39,6 +37,7 @@ from graphad.devices.functions import (
     UFUNCS,
 )
 from graphad.devices.library import cupyx, library
+from graphad.devices.notes import noted
 from graphad.devices.operators import Operators
 from graphad.devices.streams import current, on, using
 from graphad.devices.substitutes import SCALED, VALUES, checked, dtype_of, replaced, solve
@@ -59,16 +58,6 @@ _METADATA: dict[str, Callable[[Any], Any]] = {
 _BYTE = np.zeros((), np.int8)
 _FIRST = np.zeros((), np.int64)
 _CONTIGUOUS = np.empty(0).flags
-runs_on_host: dict[str, int] = {}
-
-
-class _Notes(threading.local):
-    """How many functions have run on the CPU for arrays of a device in this thread."""
-
-    count = 0
-
-
-notes = _Notes()
 
 
 def kind_of(index: int, dtype: np.dtype[Any], shape: tuple[int, ...], is_contiguous: bool = True) -> Kind:
@@ -92,14 +81,6 @@ def device_array(data: object, index: int) -> DeviceArray:
 def _is_known(dtype: np.dtype[Any]) -> bool:
     """Whether the device's library has arrays of a dtype; bfloat16 is one of NumPy's without a kind of its own."""
     return dtype.kind in "biufc" or dtype == bfloat16.numpy
-
-
-def noted(name: str) -> None:
-    """Record that a function ran on the CPU for arrays of a device; the first time is logged."""
-    if name not in runs_on_host:
-        get_logger().info("devices: NumPy's %s runs on the CPU, with copies of the device's arrays", name)
-    runs_on_host[name] = runs_on_host.get(name, 0) + 1
-    notes.count += 1
 
 
 class DeviceArray(Operators):

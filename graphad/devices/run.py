@@ -23,7 +23,8 @@ from graphad.core.op import Op, evaluated, output_specs
 from graphad.core.rule_errors import explained
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import CPU, EagerTensor, Handle
-from graphad.devices.array import DeviceArray, device_array, notes
+from graphad.devices.array import DeviceArray, device_array
+from graphad.devices.notes import notes
 from graphad.devices.tensor import DeviceTensor
 from graphad.devices.transfer import moved
 from graphad.graph.builder import GraphBuilder

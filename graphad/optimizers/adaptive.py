@@ -11,7 +11,8 @@ from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.ops import math
 from graphad.ops.array import gather
-from graphad.optimizers.base import Optimizer, summed_rows
+from graphad.optimizers.base import Optimizer
+from graphad.optimizers.gradients import summed_rows
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Functions, Numbers

@@ -11,29 +11,28 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from graphad.core.annotations import Cotangent, RateLike, TensorLike, Value
+from graphad.core.annotations import Cotangent, RateLike, TensorLike
 from graphad.core.configured import Configured
 from graphad.core.convert import lift
-from graphad.core.errors import ArgumentTypeError, GraphadError, InvalidArgumentError
+from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.levels import entered
 from graphad.core.refusal import members
-from graphad.core.shapes import format_dims
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable, arrived, settle
 from graphad.eager.variable import Variable, pin
 from graphad.gradient.tape import GradientTape
 from graphad.ops import math
-from graphad.ops.array import size, unique, zeros_like
-from graphad.ops.array.scatter import unsorted_segment_sum
+from graphad.ops.array import zeros_like
 from graphad.ops.control.branch import cond
 from graphad.ops.directly import parts_directly
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
+from graphad.optimizers.gradients import as_gradient, divided, names_of
 
 if TYPE_CHECKING:
-    Gradient = Tensor | IndexedSlices
+    from graphad.optimizers.gradients import Gradient
 
 
 def _arguments_of(kind: type) -> list[str]:
@@ -307,7 +306,7 @@ class Optimizer(Configured, Trackable):
         pairs = [(gradient, variable) for gradient, variable in listed if gradient is not None]
         if listed and not pairs:
             raise InvalidArgumentError(
-                f"{self.name}: none of the {len(listed)} variables has a gradient: {_names(listed)}; "
+                f"{self.name}: none of the {len(listed)} variables has a gradient: {names_of(listed)}; "
                 "tape.why_none(loss, variable) says where the path breaks."
             )
         for _, variable in pairs:
@@ -315,7 +314,7 @@ class Optimizer(Configured, Trackable):
                 raise ArgumentTypeError(
                     f"{self.name}: {variable!r} is not a Variable; pass (gradient, variable) pairs."
                 )
-        pairs = [(_as_gradient(self.name, gradient, variable), variable) for gradient, variable in pairs]
+        pairs = [(as_gradient(self.name, gradient, variable), variable) for gradient, variable in pairs]
         self.build(variable for _, variable in pairs)
         gradients = [
             gradient if self._stays_apart(gradient, variable) else lift(gradient, variable.dtype)
@@ -323,7 +322,7 @@ class Optimizer(Configured, Trackable):
         ]
         variables = [variable for _, variable in pairs]
         if self.loss_scale_factor is not None:
-            gradients = [_divided(gradient, self.loss_scale_factor) for gradient in gradients]
+            gradients = [divided(gradient, self.loss_scale_factor) for gradient in gradients]
         if self.gradient_accumulation_steps is None:
             self._step(gradients, variables)
         else:
@@ -554,18 +553,6 @@ def _of_arrays(formula: Callable[..., Sequence[Any]], count: Any, rate: Any, *va
     return formula(np, count.astype(rate.dtype) + 1.0, rate, *values)
 
 
-def summed_rows(gradient: IndexedSlices) -> tuple[Tensor, Tensor]:
-    """The rows that a gradient names, each once, and the sum of the slices of each."""
-    rows, part = unique(gradient.indices)
-    return rows, unsorted_segment_sum(gradient.values, part, size(rows))
-
-
-def _divided(gradient: Gradient, scale: float) -> Gradient:
-    if isinstance(gradient, IndexedSlices):
-        return gradient.with_values(gradient.values / scale)
-    return gradient / scale
-
-
 def _constrain(variable: Variable) -> None:
     if variable.constraint is not None:
         variable.assign(variable.constraint(variable))
@@ -575,34 +562,3 @@ def _assign_all(pairs: Iterable[tuple[Variable, TensorLike]]) -> Tensor:
     for variable, value in pairs:
         variable.assign(value)
     return lift(0)
-
-
-def _as_gradient(
-    name: str, gradient: TensorLike | IndexedSlices, variable: Variable
-) -> Value | IndexedSlices:
-    """The gradient as a tensor or IndexedSlices. Raises: it cannot belong to the variable."""
-    if isinstance(gradient, Tensor) and gradient.dims is not None and gradient.dims == variable.dims:
-        return gradient
-    if not isinstance(gradient, Tensor | Handle | IndexedSlices):
-        try:
-            gradient = lift(gradient, variable.dtype)
-        except GraphadError as cause:
-            raise ArgumentTypeError(
-                f"{name}: the gradient of variable {variable.name!r} is no tensor. {cause}"
-            ) from cause
-    dims = gradient.spec.dims if isinstance(gradient, Handle) else gradient.dims
-    mine = variable.dims
-    if dims is None or mine is None:
-        return gradient
-    pairs = zip(dims[::-1], mine[::-1], strict=False)
-    if len(dims) > len(mine) or any(type(a) is int and type(b) is int and a not in (1, b) for a, b in pairs):
-        raise InvalidArgumentError(
-            f"{name}: the gradient of variable {variable.name!r} has shape {format_dims(dims)}, the variable "
-            f"{format_dims(variable.dims)}; is it the gradient of another variable?"
-        )
-    return gradient
-
-
-def _names(pairs: Sequence[tuple[object, object]]) -> str:
-    named = [repr(getattr(variable, "name", variable)) for _, variable in pairs]
-    return ", ".join(named[:4]) + (f" and {len(named) - 4} more" if len(named) > 4 else "")

@@ -24,6 +24,7 @@ from graphad.ops.math import abs, cast, maximum, sign, sqrt, square
 from graphad.optimizers import base
 from graphad.optimizers.adam import averages, corrected
 from graphad.optimizers.adaptive import adadelta, adagrad, leader, require_ftrl, rms
+from graphad.optimizers.gradients import summed_rows
 
 Number = TensorLike | Callable[[], TensorLike]
 
@@ -55,7 +56,7 @@ class _Steps(base.Optimizer):
                 slot.assign(value)
             variable.assign(new)
             return
-        rows, sums = base.summed_rows(gradient)
+        rows, sums = summed_rows(gradient)
         new, *kept = self._graphad_stepped(
             rate, gather(variable, rows), sums, *[gather(slot, rows) for slot in slots]
         )

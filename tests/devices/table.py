@@ -14,7 +14,7 @@ from graphad.compiler.partition import partition
 from graphad.compiler.units import HOST
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.devices import array, run
+from graphad.devices import notes, run
 from graphad.devices.library import set_library
 from graphad.devices.transfer import moved
 from graphad.trace.specialise import specialise
@@ -78,10 +78,10 @@ def ways_of_ops() -> Ways:
     found = Ways(defaultdict(set), set())
 
     def watched(op: Any, values: Any) -> Any:
-        before = dict(array.runs_on_host)
+        before = dict(notes.runs_on_host)
         outputs = way(op, values)
         if not op.structured:
-            names = {name for name, n in array.runs_on_host.items() if n != before.get(name)}
+            names = {name for name, n in notes.runs_on_host.items() if n != before.get(name)}
             if names and not op.alone and has_kernels(op, values):
                 found.in_kernels.add(op.name)
                 names = set()

@@ -11,7 +11,7 @@ import pytest
 import graphad as tf
 from graphad.core.bind import bind
 from graphad.core.dtypes import as_dtype
-from graphad.devices import array
+from graphad.devices import notes
 from graphad.devices.array import device_array
 from graphad.devices.library import library
 from graphad.ops.random import blocks
@@ -48,10 +48,10 @@ def _is_drawn(found: Any, want: Any, kind: Any = "normal") -> bool:
 def test_steps_on_arrays_give_the_bits_of_the_cpu(kind: Any, dtype: str, keys: str) -> None:
     limits = (np.array(3, dtype), np.array(11, dtype)) if kind == "integers" else ()
     for shape in ((7,), (3, 5), (0,), (), (1001,)):
-        op, before = _draw(kind, shape, dtype), dict(array.runs_on_host)
+        op, before = _draw(kind, shape, dtype), dict(notes.runs_on_host)
         with np.errstate(all="ignore"):
             want, found = op.eval(KEYS[keys], *limits), op.eval(device_array(KEYS[keys], 0), *limits)
-        assert array.runs_on_host == before
+        assert notes.runs_on_host == before
         assert found.dtype == want.dtype and found.shape == want.shape
         assert _is_drawn(found.host(), want, kind)
 
@@ -71,10 +71,10 @@ def test_kernels_give_the_bits_of_the_cpu(kind: Any, dtype: str, keys: str) -> N
             f(key)
             fake_driver.launches.clear()
             fake_cupy.calls.clear()
-            before = dict(array.runs_on_host)
+            before = dict(notes.runs_on_host)
             found = f(key)
         assert any("mulhigh_u64" in text for text in fake_driver.launches)
-        assert "right_shift" not in fake_cupy.calls and array.runs_on_host == before
+        assert "right_shift" not in fake_cupy.calls and notes.runs_on_host == before
         assert found.location == "cuda:0" and found.numpy().tobytes() == np.asarray(want).tobytes()
 
 
@@ -89,7 +89,7 @@ def test_a_long_draw_has_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_draw_that_is_made_often_is_compiled() -> None:
     generators = [tf.random.Generator.from_seed(5), tf.random.Generator.from_seed(5)]
     with tf.device("cuda"):
-        before = dict(array.runs_on_host)
+        before = dict(notes.runs_on_host)
         end = time.monotonic() + 600  # until a hang counts as one
         while not fake_driver.launches and time.monotonic() < end:
             found = generators[0].uniform([9])
@@ -97,7 +97,7 @@ def test_a_draw_that_is_made_often_is_compiled() -> None:
             assert found.numpy().tobytes() == _on_cpu(lambda: generators[1].uniform([9])).tobytes()
             time.sleep(0.01)
     assert any("mulhigh_u64" in text for text in fake_driver.launches)
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
 
 
 def _on_cpu(draw: Any) -> Any:
@@ -128,12 +128,12 @@ def test_what_programs_draw_is_drawn_on_the_device(is_compiled: bool) -> None:
         tf.function(lambda: _drawn(generator), jit_compile=True) if is_compiled else lambda: _drawn(generator)
     )
     tf.random.set_seed(7)
-    want, before = run(), dict(array.runs_on_host)
+    want, before = run(), dict(notes.runs_on_host)
     with tf.device("cuda"):
         tf.random.set_seed(7)
         generator.reset_from_seed(3)
         found = run()
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     for k, (y, z) in enumerate(zip(found, want, strict=True)):
         assert y.location == "cuda:0", k
         assert _is_drawn(y.numpy(), z.numpy()), k
@@ -175,10 +175,10 @@ def test_numbers_whose_words_depend_on_parameters_are_drawn_on_the_cpu_and_logge
             ours.stateless_binomial([3], seed, 10.0, 0.3),
         ]  # fmt: skip
 
-    want, before = drawn(), dict(array.runs_on_host)
+    want, before = drawn(), dict(notes.runs_on_host)
     with tf.device("cuda"):
         found = drawn()
-    ran = {name for name, n in array.runs_on_host.items() if n != before.get(name)}
+    ran = {name for name, n in notes.runs_on_host.items() if n != before.get(name)}
     assert ran == {f"random.Generator.{kind}" for kind in ("standard_gamma", "poisson", "binomial")}
     for y, z in zip(found, want, strict=True):
         assert y.location == "cuda:0" and y.numpy().tobytes() == z.numpy().tobytes()

@@ -10,7 +10,7 @@ import scipy.fft
 import scipy.linalg
 
 import graphad as tf
-from graphad.devices import array
+from graphad.devices import notes
 from graphad.devices.array import device_array
 from graphad.ops.signal.cosines_and_sines import Dct, Dst
 
@@ -20,10 +20,10 @@ INF, NAN = np.inf, np.nan
 
 def on_device(function: Any, *xs: Any, host: bool = False) -> Any:
     """The result of a function of tensors on the device."""
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     with tf.device("cuda"):
         y = function(*[tf.constant(x) for x in xs])
-    assert host or array.runs_on_host == before
+    assert host or notes.runs_on_host == before
     assert y.location == "cuda:0"
     return y.numpy()
 
@@ -58,19 +58,19 @@ def test_what_has_an_order_is_combined_in_it(name: str) -> None:
         RNG.integers(1, 3, size).astype(dtype) * (1 if name == "divide" else 1000)
         for size in ((4, 2), (40, 2))
     )
-    want, found, before = x.copy(), device_array(x, 0), dict(array.runs_on_host)
+    want, found, before = x.copy(), device_array(x, 0), dict(notes.runs_on_host)
     ufunc.at(want, key, y)
     ufunc.at(found, device_array(key, 0), device_array(y, 0))
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     assert found.host().tobytes() == want.tobytes()
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("name", ["logaddexp", "maximum", "minimum"])
 def test_running_values(name: str, axis: int) -> None:
-    x, before = RNG.normal(size=(7, 5)), dict(array.runs_on_host)
+    x, before = RNG.normal(size=(7, 5)), dict(notes.runs_on_host)
     found = getattr(np, name).accumulate(device_array(x, 0), axis)
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     np.testing.assert_allclose(found.host(), getattr(np, name).accumulate(x, axis), rtol=1e-14)
 
 
@@ -122,12 +122,12 @@ def test_roots_and_logarithms_of_hermitian_matrices(dtype: Any) -> None:
         with tf.device(place):
             z = tf.constant(x)
             for function in (tf.linalg.sqrtm, tf.linalg.logm)[: 1 + (np.dtype(dtype).kind == "c")]:
-                before = dict(array.runs_on_host)
+                before = dict(notes.runs_on_host)
                 with tf.GradientTape() as tape:
                     tape.watch(z)
                     y = function(z)
                 slopes[place, function] = tape.gradient(y, z, tf.constant(a.astype(dtype))).numpy()
-                assert array.runs_on_host == before
+                assert notes.runs_on_host == before
     for (_, function), g in slopes.items():
         np.testing.assert_allclose(g, slopes["cpu", function], atol=10 * tolerance, rtol=10 * tolerance)
 

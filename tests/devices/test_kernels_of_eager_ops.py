@@ -11,7 +11,7 @@ import graphad as tf
 from graphad.compiler.plan.executable import HOT_CALLS
 from graphad.core.bind import bind
 from graphad.core.tensor import EagerTensor
-from graphad.devices import array, run
+from graphad.devices import notes, run
 from graphad.devices.transfer import moved
 from graphad.ops.linalg.banded import BandedSolve
 from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues
@@ -42,11 +42,11 @@ def by_kernels(op: Any, *given: Any) -> Any:
         called(op, *given)
     _until_nothing_is_prepared()
     called(op, *given)
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     given = tuple(map(there, given))
     fake_cupy.calls.clear()
     found = bind(op, *given)
-    assert array.runs_on_host == before and not {*fake_cupy.calls} - {"empty"}
+    assert notes.runs_on_host == before and not {*fake_cupy.calls} - {"empty"}
     return found
 
 
@@ -139,11 +139,11 @@ def test_other_sizes_ask_for_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None
     (graph,) = run._graphs.values()
     classes = graph.derived.values()
     for n in (7, 9, 30):
-        before = dict(array.runs_on_host)
+        before = dict(notes.runs_on_host)
         np.testing.assert_array_equal(
             called(op, np.ones((n, 4)), np.ones((n, 4)))[:, 0], np.arange(1.0, n + 1)
         )
-        assert array.runs_on_host == before
+        assert notes.runs_on_host == before
     assert len(run._graphs) == 1 and classes
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.devices import array
+from graphad.devices import notes
 from graphad.devices.array import DeviceArray, device_array
 
 UFUNCS = [np.add, np.multiply, np.maximum, np.minimum]
@@ -38,11 +38,11 @@ def test_values_are_combined_at_places(name: str, ufunc: np.ufunc, dtype: Any) -
     want = x.copy()
     with np.errstate(over="ignore"):
         ufunc.at(want, key, y)
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     found = [there(x), there(x)]
     for target in found:
         ufunc.at(target, there(key), there(y))
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     np.testing.assert_allclose(found[0].host(), want, rtol=1e-5 if dtype == np.float32 else 1e-12)
     assert found[0].host().tobytes() == found[1].host().tobytes()
 
@@ -53,18 +53,18 @@ def test_the_last_value_at_a_place_counts(name: str) -> None:
     x, y = RNG.normal(size=shape), RNG.normal(size=values)
     want = x.copy()
     want[key] = y
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     target = there(x)
     target[there(key)] = there(y)
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     np.testing.assert_array_equal(target.host(), want)
 
 
 def test_a_mask_takes_one_value() -> None:
     x = RNG.normal(size=(3, 4))
-    target, before = there(x), dict(array.runs_on_host)
+    target, before = there(x), dict(notes.runs_on_host)
     target[there(x > 0)] = 1.5
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     np.testing.assert_array_equal(target.host(), np.where(x > 0, 1.5, x))
 
 
@@ -87,11 +87,11 @@ def test_a_place_that_is_not_there_is_an_error_as_on_the_cpu() -> None:
 def test_gradients_of_gathered_rows_stay_on_the_device() -> None:
     with tf.device("cuda"):
         table, ids = tf.Variable(RNG.normal(size=(7, 3))), tf.constant([1, 1, 6, 1])
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.gather(table, ids) ** 2)
     slope = tf.convert_to_tensor(tape.gradient(y, table))
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     want = np.zeros((7, 3))
     np.add.at(want, [1, 1, 6, 1], 2 * table.numpy()[[1, 1, 6, 1]])
     np.testing.assert_allclose(slope.numpy(), want, rtol=1e-12)
@@ -130,7 +130,7 @@ def test_operators_in_place_write_into_the_array_and_numbers_stay_as_they_are() 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod", "left_shift", "right_shift"])
 def test_integers_are_divided_and_shifted_as_by_numpy(name: str, dtype: Any) -> None:
-    about, before = np.iinfo(dtype), dict(array.runs_on_host)
+    about, before = np.iinfo(dtype), dict(notes.runs_on_host)
     some = [about.min, about.max, 0, 1, 2, 3, 7, 8, 9, 31, 63, 64, 100]
     values = np.array(some + ([-1, -2, -7] if about.min < 0 else []), dtype)
     a, b = (x.ravel() for x in np.meshgrid(values, values))
@@ -138,4 +138,4 @@ def test_integers_are_divided_and_shifted_as_by_numpy(name: str, dtype: Any) -> 
         want = getattr(np, name)(a, b)
     found = getattr(np, name)(device_array(a, 0), device_array(b, 0))
     np.testing.assert_array_equal(found.host(), want)
-    assert found.dtype == want.dtype and array.runs_on_host == before
+    assert found.dtype == want.dtype and notes.runs_on_host == before

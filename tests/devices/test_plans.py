@@ -16,7 +16,7 @@ from graphad.compiler.backend import host_code
 from graphad.compiler.cuda import build, walk
 from graphad.compiler.plan.executable import executable_of
 from graphad.core.dtypes import float32
-from graphad.devices import array, streams
+from graphad.devices import notes, streams
 from graphad.devices.library import library, set_library
 from graphad.devices.tensor import DeviceTensor
 from graphad.kernels import forms
@@ -110,12 +110,12 @@ def trained(place: str, optimizer: Any) -> tuple[list[float], Any]:
 )
 def test_a_training_step_is_one_plan_on_the_device(optimizer: Any) -> None:
     here, _ = trained("cpu", optimizer)
-    before = dict(array.runs_on_host)
+    before = dict(notes.runs_on_host)
     found, concrete = trained("cuda", optimizer)
     np.testing.assert_allclose(found, here, rtol=1e-5)
     (bound,) = plans_of(concrete)
     assert all(unit.kind != "host" for unit in bound.partition.units), "no step in Python"
-    assert fake_driver.products and array.runs_on_host == before
+    assert fake_driver.products and notes.runs_on_host == before
 
 
 def test_a_product_over_nothing_is_zeros() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphad as tf
-from graphad.devices import array
+from graphad.devices import notes
 from tests.devices import fake_cupy
 
 ROWS, IDS = 6, [4, 1, 4, 0]
@@ -28,10 +28,10 @@ def slices(place: str) -> Any:
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "max", "min", "update"])
 def test_rows_are_changed_in_place(name: str) -> None:
     here, there = table("cpu"), table("cuda")
-    memory, before = there.place.data.held.data.ptr, dict(array.runs_on_host)
+    memory, before = there.place.data.held.data.ptr, dict(notes.runs_on_host)
     getattr(here, f"scatter_{name}")(slices("cpu"))
     getattr(there, f"scatter_{name}")(slices("cuda"))
-    assert array.runs_on_host == before
+    assert notes.runs_on_host == before
     assert there.place.data.held.data.ptr == memory, "the table is not copied"
     np.testing.assert_allclose(there.numpy(), here.numpy(), rtol=1e-6)
 

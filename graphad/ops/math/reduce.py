@@ -18,7 +18,6 @@ from graphad.core.annotations import (
     AxisLike,
     BatchContext,
     Cotangents,
-    FoldContext,
     Ranked,
     ReductionFunction,
     RowAxes,
@@ -26,14 +25,13 @@ from graphad.core.annotations import (
     TensorLike,
     VjpContext,
 )
-from graphad.core.bind import bind, constant_here
+from graphad.core.bind import bind
 from graphad.core.dims import product
-from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError
 from graphad.core.op import MIXED, Op, define, no_gradient
 from graphad.core.registry import lookup
 from graphad.core.schema import Axes
-from graphad.core.shapes import are_numbers, normalize_axes, normalize_axis, ranked, reduced_dims
+from graphad.core.shapes import normalize_axes, ranked, reduced_dims
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.accumulate import (
@@ -62,6 +60,7 @@ from graphad.ops.math.arithmetic import ADD, DIV, MUL, SUB, scaled
 from graphad.ops.math.cast import Cast, rounded_once
 from graphad.ops.math.compare import EQUAL, IS_FINITE
 from graphad.ops.math.complexes import conjugate
+from graphad.ops.math.element_count import count_over
 from graphad.ops.math.exponential import EXP, LOG
 from graphad.ops.math.select import SELECT
 from graphad.ops.overwrite import overwrite
@@ -167,53 +166,6 @@ _KERNEL_KINDS = {
     "and": frozenset({"bool"}),
     "or": frozenset({"bool"}),
 }
-
-
-@define
-class CountOf(Op):
-    """The number of elements of x along `axes`, the product of their sizes, as a scalar of `dtype`."""
-
-    name = "count_of"
-    by_value = ()
-    keeps = (False, False)
-    axes: Axes | None
-    dtype: DType
-
-    def infer(self, x: TensorSpec) -> TensorSpec:
-        for axis in self.axes or ():
-            normalize_axis("count_of", axis, None if x.dims is None else len(x.dims))
-        return TensorSpec.of((), self.dtype)
-
-    def eval(self, x: Array) -> Array:
-        return self.dtype.numpy.type(  # type: ignore[no-any-return]
-            product(x.shape if self.axes is None else [x.shape[axis] for axis in self.axes])
-        )
-
-    vjp = no_gradient("a count is piecewise constant")
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        rank = len(x.dims) - 1
-        axes = range(rank) if self.axes is None else [axis % rank for axis in self.axes]
-        return ctx.unstacked(bind(CountOf(tuple([axis + 1 for axis in axes]), self.dtype), x))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return None
-
-    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
-        return ctx.size(
-            product(x.dims if self.axes is None else [x.dims[axis] for axis in self.axes]), self.dtype
-        )
-
-
-def count_over(axes: tuple[int, ...] | None, x: Any, dtype: DType) -> Tensor:
-    """The number of elements along some axes of x as a scalar: a constant where the sizes are known numbers."""
-    dims = x.dims
-    if dims is not None:
-        sizes = dims if axes is None else [dims[axis] for axis in axes]
-        if are_numbers(sizes):
-            count = dtype.numpy.type(product(sizes))
-            return constant_here(count)
-    return bind(CountOf(axes, dtype), x)
 
 
 def _is_plain(x: TensorSpec) -> bool:

@@ -52,10 +52,13 @@ P = TypeVar("P", bound="Pool")
 class Pool(w.Windowed):
     """The base of the pooling ops: every input is an image, or a result, with the batch first.
 
-    Class attributes: pads_anywhere, whether its public functions take another padding than "SAME" and "VALID".
+    Class attributes:
+      pads_anywhere: Whether its public functions take another padding than "SAME" and "VALID".
+      goes_over_channels: Whether windows of images may be of channels instead.
     """
 
     pads_anywhere: ClassVar[bool] = False
+    goes_over_channels: ClassVar[bool] = False
     takes_symbols = False
     window: tuple[Positive, ...]
 
@@ -173,7 +176,7 @@ class MaxPool(Pool):
 
     name = "max_pool"
     title = "max_pool{}d"
-    pads_anywhere = True
+    pads_anywhere = goes_over_channels = True
     keeps = (True, False)
     window: tuple[Positive, ...]
     strides: tuple[Positive, ...]

@@ -38,7 +38,7 @@ def _pool(
     dilations: object = None,
 ) -> Tensor:
     first = arguments.channels_first(op, data_format, rank)
-    if kind is MaxPool and rank == 2 and not first:
+    if kind.goes_over_channels and rank == 2 and not first:
         across = arguments.across_channels(window)
         if across > 1:
             return _over_channels(op, x, across, window, strides, padding)
