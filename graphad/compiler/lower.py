@@ -30,7 +30,6 @@ from graphad.compiler.units import (
     has_unit_axis,
     is_contiguous,
     is_stack,
-    op_writes,
     turned,
     view_of,
     windows_of,
@@ -41,7 +40,7 @@ from graphad.core.op import IO, Op
 from graphad.core.shapes import format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph, Node
-from graphad.graph.walk import acts, gives_result, only_speaks
+from graphad.graph.walk import acts, gives_result, only_speaks, written_by
 from graphad.kernels import forms
 from graphad.kernels.sites import Site, row_strides, same_size
 from graphad.ops.control.kinds import is_branch, is_loop
@@ -335,9 +334,8 @@ class Lowered:
                 self.maker[node.start] = unit.index
             self.chain.add_effect(unit.index)
             return
-        for value in node.inputs:
-            if value < len(self.graph.inputs) and self.specs[value].is_handle and op_writes(node):
-                self._assigned[value] = _UNKNOWN
+        for value in written_by(self.graph, node):
+            self._assigned[value] = _UNKNOWN
         unit = self._host(node)
         self.chain.add_effect(unit.index, _only_checks(op), bool(op.effects & IO))
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from graphad.compiler.backend import Backend
 from graphad.core.dims import Dim, Relation, Size
 from graphad.core.errors import InternalError
-from graphad.core.op import WRITES
 from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
 from graphad.core.spec import TensorSpec
@@ -179,11 +178,6 @@ def is_stack(spec: TensorSpec, each: TensorSpec) -> bool:
         return length is None and is_definite(mine) and all(map(same_size, mine, theirs))
     inner = theirs[0] is None and mine[0] is None and is_definite(theirs[1:]) and is_definite(mine[1:])
     return inner and all(map(same_size, mine[1:], theirs[1:]))
-
-
-def op_writes(node: Node) -> bool:
-    """Whether a node may assign a handle among its inputs."""
-    return bool(node.op.effects & WRITES)
 
 
 def same_shape(a: tuple[Size, ...], b: tuple[Size, ...]) -> bool:

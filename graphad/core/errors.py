@@ -160,7 +160,7 @@ class FailedPreconditionError(GraphadError, RuntimeError):
 
 
 class EndlessRecursionError(FailedPreconditionError, RecursionError):
-    """A function calls itself again and again while it is traced."""
+    """A function calls itself again and again while it is traced, or its branches stand too deeply within each other."""
 
 
 class OutOfScopeError(GraphadError, TypeError, ValueError):

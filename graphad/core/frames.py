@@ -196,10 +196,20 @@ def note_user_line(error: Exception, name: str, otherwise: str = "an unknown pla
 
 def repeated_call(error: BaseException) -> tuple[str, int] | None:
     """The user's function with most frames in the traceback of an error, and their number; None for 8 or fewer."""
+    return _most_frames(error, False)
+
+
+def deepest_own(error: BaseException) -> int | None:
+    """The most frames that a function of graphad's has in the traceback of an error; None for 8 or fewer."""
+    found = _most_frames(error, True)
+    return None if found is None else found[1]
+
+
+def _most_frames(error: BaseException, own: bool) -> tuple[str, int] | None:
     counts: Counter[CodeType] = Counter()
     trace = error.__traceback__
     while trace is not None:
-        if not is_own(trace.tb_frame.f_code.co_filename):
+        if is_own(trace.tb_frame.f_code.co_filename) is own:
             counts[trace.tb_frame.f_code] += 1
         trace = trace.tb_next
     code, count = max(counts.items(), key=lambda each: each[1], default=(None, 0))

@@ -225,6 +225,10 @@ class Function(Printed, Generic[P, R]):
                 raise
             from graphad.core.tracebacks import for_user
 
+            if isinstance(error, RecursionError) and not isinstance(error, EndlessRecursionError):
+                from graphad.core.recursion import explained_nesting
+
+                error = explained_nesting(error, self._name, "when it is called")
             raise for_user(error)  # noqa: B904 - it is the same error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -365,7 +369,8 @@ class Function(Printed, Generic[P, R]):
         return found
 
     def _explain_recursion(self, error: RecursionError) -> None:
-        """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced."""
+        """Raises: EndlessRecursionError: a Python function calls itself too deeply while this function is traced, or branches
+        stand too deeply within each other."""
         from graphad.core.recursion import explained_recursion
 
         made = explained_recursion(

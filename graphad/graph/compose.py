@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from graphad.core.op import WRITES, Op, output_specs
+from graphad.core.op import Op, output_specs
 from graphad.core.spec import TensorSpec
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import Graph, Node, renumbered
@@ -138,11 +138,6 @@ def invariant_nodes(graph: Graph, varying: int, reads_too: bool) -> list[Node]:
         return True
 
     return unchanging(graph, set(range(varying, graph.first_node_value)), accepts)
-
-
-def writes(graph: Graph | None) -> bool:
-    """Whether the graph assigns any variable."""
-    return graph is not None and bool(graph.effects & WRITES)
 
 
 def without_nodes(graph: Graph, gone: Sequence[Node], keep_all: bool) -> tuple[Graph, Graph, dict[int, int]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from graphad.core.op import IO, READS, Op
+from graphad.core.op import IO, READS, WRITES, Op
 from graphad.graph.builder import needed_nodes
 from graphad.graph.ir import Graph, Node, renumbered
 
@@ -84,6 +84,28 @@ def unchanging(graph: Graph, fixed: set[int], accepts: Callable[[Node, bool], bo
 def runs_user_code(op: Op) -> bool:
     """Whether an op, or one in the graphs that it holds, calls a user's function."""
     return op.extension or any(runs_user_code(node.op) for graph in sub_graphs(op) for node in graph.nodes)
+
+
+def may_write(graph: Graph) -> bool:
+    """Whether a run may assign variables: by an op, or by a user's function that has effects."""
+    effects = graph.effects
+    if effects & WRITES or not effects & IO:
+        return bool(effects & WRITES)
+    return any(map(_acts_as_user, graph.nodes))
+
+
+def written_by(graph: Graph, node: Node) -> list[int]:
+    """The inputs of a graph that are variables and that a node of it may assign: those that it has, or all, by a user's
+    function."""
+    if _acts_as_user(node):
+        return [i for i, spec in enumerate(graph.inputs) if spec.is_handle]
+    if not node.op.effects & WRITES:
+        return []
+    return [i for i in node.inputs if i < len(graph.inputs) and graph.inputs[i].is_handle]
+
+
+def _acts_as_user(node: Node) -> bool:
+    return bool(node.op.effects & IO) and runs_user_code(node.op)
 
 
 def acts(op: Op) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphad.core.dims import Dim
-from graphad.core.op import WRITES
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.graph.ir import Graph
+from graphad.graph.walk import written_by
 
 SizeKey = tuple[tuple[Any, ...], ...]
 
@@ -89,6 +89,6 @@ def _rebound(graph: Graph) -> frozenset[int]:
     found = graph.derived.get(_rebound)
     if found is None:
         free = {i for i, spec in enumerate(graph.inputs) if spec.is_handle and not is_definite(spec.dims)}
-        written = {value for node in graph.nodes if node.op.effects & WRITES for value in node.inputs}
+        written = {i for node in graph.nodes for i in written_by(graph, node)} if free else free
         found = graph.derived[_rebound] = frozenset(free & written)
     return found

@@ -291,3 +291,61 @@ def test_functions_of_the_host_are_decorators_too(run):
     assert float(run(total)(x)) == 5.0
     with pytest.raises(TypeError, match="numpy_function: func must be callable, got 3"):
         tf.numpy_function(3, [x], tf.float32)
+
+
+WAYS = {"walked": False, "chosen": None, "compiled": True}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_variable_that_a_python_function_assigns_is_read_again_in_each_step_and_behind_it(way):
+    v, w = tf.Variable(1.0), tf.Variable(2.0)
+
+    def grow(x):
+        v.assign_add(1.0)
+        return x
+
+    def call(x):
+        return tf.ensure_shape(tf.numpy_function(grow, [x], tf.float32), [])
+
+    def looped(x):
+        y = tf.while_loop(lambda y: v < 4.0, lambda y: (y * v + w + call(y) * 0.0,), (x,))[0]
+        return y, v * 1.0
+
+    def straight(x):
+        before = v * 3.0
+        v.assign_add(0.5)
+        y = call(x) * v
+        return before, y, tf.cond(x > 0, lambda: v * call(x) + v, lambda: v * 2.0)
+
+    for f in (looped, straight):
+        found = []
+        for run in (f, *[tf.function(f, jit_compile=WAYS[way])] * 4):
+            v.assign(1.0)
+            with tf.GradientTape() as tape:
+                ys = run(tf.constant(0.5))
+                y = tf.add_n(list(ys))
+            found.append([*map(float, ys), float(tape.gradient(y, v)), float(v)])
+        assert found[1:] == found[:1] * 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_python_function_may_give_a_variable_another_shape(way):
+    v = tf.Variable([1.0, 2.0, 3.0], shape=[None])
+
+    def grow(x):
+        v.assign(tf.concat([v, [x]], 0))
+        return x
+
+    @tf.function(jit_compile=WAYS[way])
+    def f(x):
+        before = tf.reduce_mean(v)
+        y = tf.ensure_shape(tf.numpy_function(grow, [x], tf.float32), [])
+        return before, y, tf.reduce_mean(v), tf.shape(v), v[::-1] * y
+
+    for _ in range(4):
+        values = [*v.numpy()]
+        before, y, mean, shape, turned = f(tf.constant(4.0))
+        values.append(4.0)
+        assert (float(before), float(y)) == (np.mean(values[:-1], dtype="f"), 4.0)
+        assert float(mean) == np.mean(values, dtype="f") and shape.numpy().tolist() == [len(values)]
+        assert turned.numpy().tolist() == [4.0 * x for x in reversed(values)]

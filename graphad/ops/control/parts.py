@@ -2,7 +2,7 @@
 
 Outer values become operands of the op, variables by reference. Invariant nodes of a loop body are computed once before the loop
 if that changes no derivative (the compiler moves the rest, in `passes/hoist.py`); variables are read there too, unless the loop
-assigns one.
+assigns one, or calls a Python function that may.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Handle, Tensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import append, append_all, invariant_nodes, rewired, without_nodes, writes
+from graphad.graph.compose import append, append_all, invariant_nodes, rewired, without_nodes
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
-from graphad.graph.walk import with_outputs
+from graphad.graph.walk import may_write, with_outputs
 from graphad.ops.array.create import stop_gradient
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
     """Move invariant nodes out of the parts of a loop."""
     for part in parts:
         part.inline_calls()
-    reads_too = not any(writes(part.graph) for part in parts)
+    reads_too = not any(may_write(part.graph) for part in parts)
     for part in parts:
         part.hoist(reads_too)
 
