@@ -145,3 +145,19 @@ def test_losses_of_labels_have_their_shape():
     want = np.log(np.exp(X).sum(-1)) - X[np.arange(4), labels]
     assert np.allclose(made(labels, X).numpy(), want, rtol=1e-5)
     assert traced(loss, ([2, 4], int32), (None, float32))[1] == [2, 4]
+
+
+def test_losses_of_labels_are_weighted_and_chosen_among():
+    """Their sizes are those of other tensors, with which they are combined and to which gradients are summed."""
+
+    def slope(labels, logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            loss = tf.reduce_sum(tf.where(labels > 0, losses * tf.ones([2, 1]), 0.0))
+        return tape.gradient(loss, logits)
+
+    labels = tf.constant([0, 3, 1, 2])
+    for shape in ([4, 4], [None, 4], [None, None]):
+        made, _ = traced(slope, ([4], int32), (shape, float32))
+        assert np.allclose(made(labels, X), slope(labels, tf.constant(X)), rtol=1e-5)
