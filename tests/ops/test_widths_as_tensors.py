@@ -55,6 +55,7 @@ def test_the_width_of_a_mirror(mode: str) -> None:
     for wrong in ([[9, 0], [0, 0]], [[0, 0], [0, -1]]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="pad: paddings must be"):
             f(tf.constant(X), tf.constant(wrong))
+    assert f(tf.constant(X[:0]), tf.constant([[0, 0], [0, 2]]))[0].shape == (0, 8)
 
 
 def test_axes_in_lists() -> None:
