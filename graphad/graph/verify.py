@@ -28,6 +28,8 @@ def verify(graph: Graph, blame: str = "graph") -> None:
         if len(wanted) != len(node.specs):
             raise _broken(graph, f"{where} has {len(node.specs)} outputs, infer says {len(wanted)}")
         for mine, theirs in zip(node.specs, wanted, strict=True):
+            if theirs.dims is not None and type(theirs.dims) is not tuple:
+                raise _broken(graph, f"{where} has sizes {theirs.dims!r}, which infer must give as a tuple")
             if mine.dtype is not theirs.dtype or not are_compatible(mine.dims, theirs.dims):
                 raise _broken(graph, f"{where} is marked {mine}, infer says {theirs}")
         for inner in sub_graphs(node.op):

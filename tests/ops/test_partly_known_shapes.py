@@ -58,6 +58,35 @@ def test_a_size_asked_for_at_run_time_keeps_the_size_that_is_there():
             made(x, [2, 3, 4, 7])
 
 
+def chosen(x):
+    return tf.boolean_mask(x, x > 0)
+
+
+@pytest.mark.parametrize(
+    "spread",
+    [
+        lambda x, n: tf.broadcast_to(x, [n]),
+        lambda x, n: tf.broadcast_to(chosen(x), [n]),
+        lambda x, n: tf.broadcast_to(chosen(x)[:, None], [n, 3]),
+        lambda x, n: tf.broadcast_to(tf.broadcast_to(x, [n]), [3, 2]),
+    ],
+)
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_size_that_a_call_asks_for_is_compared_with_that_of_the_operand(spread, jit_compile):
+    """One element becomes as many as are asked for, and two only become two."""
+    specs = [TensorSpec([None], float32), TensorSpec([], int32)]
+    made = tf.function(spread, input_signature=specs, jit_compile=jit_compile)
+    for have, want in ((2, 2), (1, 2), (1, 1), (2, 5), (1, 5), (2, 2)):
+        x, n = tf.constant(X[0, 1 : 1 + have]), tf.constant(want)
+        try:
+            found = spread(x, n).numpy()
+        except tf.errors.InvalidArgumentError:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                made(x, n)
+        else:
+            assert np.array_equal(made(x, n).numpy(), found)
+
+
 def test_a_lookup_along_batches_knows_the_batch_of_either():
     def looked_up(x, at):
         return tf.gather(x, at, batch_dims=1)
@@ -145,3 +174,19 @@ def test_losses_of_labels_have_their_shape():
     want = np.log(np.exp(X).sum(-1)) - X[np.arange(4), labels]
     assert np.allclose(made(labels, X).numpy(), want, rtol=1e-5)
     assert traced(loss, ([2, 4], int32), (None, float32))[1] == [2, 4]
+
+
+def test_losses_of_labels_are_weighted_and_chosen_among():
+    """Their sizes are those of other tensors, with which they are combined and to which gradients are summed."""
+
+    def slope(labels, logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            loss = tf.reduce_sum(tf.where(labels > 0, losses * tf.ones([2, 1]), 0.0))
+        return tape.gradient(loss, logits)
+
+    labels = tf.constant([0, 3, 1, 2])
+    for shape in ([4, 4], [None, 4], [None, None]):
+        made, _ = traced(slope, ([4], int32), (shape, float32))
+        assert np.allclose(made(labels, X), slope(labels, tf.constant(X)), rtol=1e-5)

@@ -30,6 +30,12 @@ def test_the_width_of_a_band() -> None:
     np.testing.assert_array_equal(y, np.tril(np.triu(stack, -1)))
 
 
+@pytest.mark.parametrize("width", [[1, 2], 1.0, [1], True])
+def test_the_width_of_a_band_is_one_integer(width) -> None:
+    with pytest.raises((TypeError, tf.errors.InvalidArgumentError), match="band_part"):
+        tf.function(lambda x, k: tf.linalg.band_part(x, 0, k))(tf.constant(X), tf.constant(width))
+
+
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
 def test_the_width_of_a_mirror(mode: str) -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([2, 2], tf.int32)])
@@ -49,6 +55,7 @@ def test_the_width_of_a_mirror(mode: str) -> None:
     for wrong in ([[9, 0], [0, 0]], [[0, 0], [0, -1]]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="pad: paddings must be"):
             f(tf.constant(X), tf.constant(wrong))
+    assert f(tf.constant(X[:0]), tf.constant([[0, 0], [0, 2]]))[0].shape == (0, 8)
 
 
 def test_axes_in_lists() -> None:

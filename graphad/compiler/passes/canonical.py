@@ -106,8 +106,10 @@ def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
     """A broadcast of a broadcast, and a broadcast without effect."""
     x = node.inputs[0]
     inner = s.made_by(x, BroadcastTo) if is_definite(s.spec(x).dims) else None
-    if inner is not None:
+    if inner is not None and not inner.op.refers:
         return s.bind(node.op, inner.inputs[0], *node.inputs[1:])
+    if node.op.refers:
+        return None  # that its sizes are those of x is what it checks
     return x if same_dims(s.spec(x).dims, node.specs[0].dims) else None
 
 

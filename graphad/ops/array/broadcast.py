@@ -23,7 +23,7 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Dim, Size, is_one, product
+from graphad.core.dims import Dim, Size, is_one, product, run_time_symbols
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define
 from graphad.core.references import is_reference
@@ -143,10 +143,14 @@ def _filled_in(want: Sequence[RawSize], have: Sequence[RawSize]) -> tuple[RawSiz
     last = len(want) - len(have)
     return tuple(
         [
-            have[k - last] if size is None and k >= last and not is_one(have[k - last]) else size
+            have[k - last] if size is None and k >= last and not _may_be_one(have[k - last]) else size
             for k, size in enumerate(want)
         ]
     )
+
+
+def _may_be_one(size: RawSize) -> bool:
+    return bool(run_time_symbols([size])) or is_one(size)
 
 
 def _check_broadcast(have: Sequence[RawSize], want: Sequence[RawSize]) -> None:

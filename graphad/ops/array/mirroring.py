@@ -14,7 +14,7 @@ from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import greater_equal, less, less_equal
 from graphad.ops.math.reduce import reduce_all
-from graphad.ops.math.select import where
+from graphad.ops.math.select import maximum, where
 from graphad.ops.state.effects import require
 
 
@@ -34,7 +34,7 @@ def mirrored(x: Tensor, paddings: Tensor, has_edge: bool) -> Tensor:
             "[rank, 2], and a known rank."
         )
     pairs, sizes = cast(paddings, int64), shape(x, int64)
-    most = sizes if has_edge else sizes - 1
+    most = sizes if has_edge else maximum(sizes - 1, 0)
     fits = reduce_all(greater_equal(pairs, 0)) & reduce_all(less_equal(pairs, most[:, None]))
     least = "the size" if has_edge else "the size - 1"
     require(

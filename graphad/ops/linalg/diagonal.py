@@ -24,7 +24,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import at_most, product
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.kinds import require_same_dtype
+from graphad.core.kinds import INTEGER, require_kind, require_same_dtype
 from graphad.core.memo import Memo
 from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.schema import Axis, Limit, Offset
@@ -32,6 +32,7 @@ from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_def
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.array.create import zeros, zeros_like
+from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
@@ -384,13 +385,24 @@ class BandPart(Op):
         return matrix_rows(specs, axes, (2,))
 
 
+def _one_integer(k: Tensor) -> Tensor:
+    require_kind("band_part", k, INTEGER, "num_lower and num_upper")
+    if k.ndim:
+        raise InvalidArgumentError(
+            f"band_part: num_lower and num_upper must be scalars, got shape {format_dims(k.dims)}."
+        )
+    return k if k.ndim == 0 else ensure_shape(k, ())
+
+
 def _band_of(x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
     """`band_part` for numbers that only the run knows."""
     if x.ndim is not None and x.ndim < 2:
         return bind(BandPart(0, 0), x)  # which says so
     sizes = shape(x, int64)
     below = expand_dims(numbers(sizes[-2]), 1) - numbers(sizes[-1])
-    lower, upper = (where(k < 0, reduce_max(sizes), cast(k, int64)) for k in (lower, upper))
+    lower, upper = (
+        where(k < 0, reduce_max(sizes), cast(k, int64)) for k in map(_one_integer, (lower, upper))
+    )
     return where(logical_and(less_equal(below, lower), less_equal(-below, upper)), x, zeros_like(x))
 
 
@@ -403,7 +415,8 @@ def band_part(
       input: Tensor [..., n, m] of any dtype.
       num_lower, num_upper: Diagonals to keep below and above the main one; negative keeps all. (-1, 0) is the lower triangle.
     Returns: Tensor of the same shape and dtype.
-    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes.
+    Raises: InvalidArgumentError (a ValueError): it has fewer than two axes; ArgumentTypeError or DTypeError (TypeErrors): a
+      number of diagonals is no integer.
     Example:
       >>> linalg.band_part([[1, 2], [3, 4]], 0, -1).numpy()
       array([[1, 2],

@@ -21,9 +21,11 @@ from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range
 from graphad.ops.array.shape import shape
 from graphad.ops.math.cast import cast
+from graphad.ops.math.compare import equal
 from graphad.ops.math.reduce import reduce_prod
 from graphad.ops.nn import arguments
 from graphad.ops.nn.pooling_ops import AvgPool, MaxPool, MaxPoolPick, Pool
+from graphad.ops.state.effects import require
 
 
 def _pool(
@@ -60,6 +62,7 @@ def _over_channels(op: str, x: Any, count: int, window: Any, strides: Any, paddi
     """The largest of each `count` neighbouring channels, groups of which follow one another."""
     images = require_kind(op, x, REAL, "input")
     arguments.require_axes(op, images, 2)
+    images = ensure_shape(images, (None,) * 4) if images.dims is None else images
     steps = strides if isinstance(strides, int) else [int(n) for n in np.ravel(strides)]
     if [int(n) for n in np.ravel(window)][:3] != [1, 1, 1] or steps not in (count, [1, 1, 1, count]):
         raise InvalidArgumentError(
@@ -72,6 +75,9 @@ def _over_channels(op: str, x: Any, count: int, window: Any, strides: Any, paddi
         raise InvalidArgumentError(
             f"{op}: input has {channels} channels; ksize {window!r} needs a multiple of {count}."
         )
+    if not isinstance(channels, int):
+        words = f"{op}: input has \x00 channels; ksize {window!r} needs a multiple of {count}."
+        require(equal(sizes[3] % count, 0), words, [sizes[3]])
     rows = reshape(images, [-1, sizes[3], 1])
     largest = bind(MaxPool((count,), (count,), arguments.padding_of(op, "VALID", 1), (1,)), rows)
     return reshape(largest, [sizes[0], sizes[1], sizes[2], sizes[3] // count])

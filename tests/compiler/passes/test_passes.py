@@ -22,6 +22,7 @@ from graphad.ops.array import transpose
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.linalg import matmul
 from graphad.ops.math.arithmetic import DIV_ZERO, MUL_ZERO
+from graphad.ops.math.cumulative import CumSum
 from graphad.ops.nn.softmaxes import softmax
 from graphad.ops.state.variables import ASSIGN, READ
 from graphad.trace.specialise import specialise
@@ -280,3 +281,12 @@ def test_the_work_of_all_passes_grows_as_the_number_of_nodes() -> None:
     work(10)  # what is done once is done
     few, many = work(100), work(800)
     assert 8 * few * 0.5 < many < 8 * few * 1.25
+
+
+def test_sizes_in_a_list_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not equal to the same sizes in a tuple, and have no hash."""
+    graph = traced(lambda x: [m.cumsum(x)], [3])
+    verify(graph)
+    monkeypatch.setattr(CumSum, "infer", lambda self, x: x.with_dims(list(x.dims)))
+    with pytest.raises(InternalError, match="as a tuple"):
+        verify(graph)

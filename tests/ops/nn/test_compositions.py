@@ -315,3 +315,18 @@ def test_a_window_over_channels_fits():
     ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"^max_pool2d: "):
             tf.nn.max_pool2d(x, ksize, strides, "VALID")
+
+
+def test_a_window_over_channels_fits_in_what_a_call_knows():
+    def pooled(x):
+        return tf.nn.max_pool2d(x, [1, 1, 1, 2], [1, 1, 1, 2], "VALID")
+
+    unknown = tf.function(pooled, input_signature=[tf.TensorSpec(None)])
+    for shape in ([1, 4, 4, 3], [4, 4, 2], [1, 2, 3, 4, 1]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            unknown(tf.ones(shape))
+    some = tf.function(pooled, input_signature=[tf.TensorSpec([None] * 4)])
+    for _ in range(2):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="input has 3 channels"):
+            some(tf.ones([1, 4, 4, 3]))
+        assert some(tf.ones([1, 4, 4, 4])).shape == (1, 4, 4, 2)
