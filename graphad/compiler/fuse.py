@@ -14,7 +14,7 @@ from graphad.compiler.cuts import WEIGHT_LIMIT
 from graphad.compiler.lower import Lowered
 from graphad.compiler.order import in_order
 from graphad.compiler.units import LOOP, Unit, same_shape
-from graphad.core.errors import InternalError
+from graphad.core.errors import InternalError, UnavailableError
 from graphad.graph.ir import Node
 from graphad.kernels.record import Struct
 from graphad.kernels.sites import Site
@@ -76,7 +76,7 @@ class Fused:
             )
             for unit in lowered.units
         ]
-        for unit in lowered.units:
+        for unit in self._units_in_order():
             self._add(unit)
         self._merge_siblings()
         self.live = [group for group in self._groups if self.find(group.index) == group.index]
@@ -128,14 +128,33 @@ class Fused:
             index = self._parent[index]
         return index
 
+    def _units_in_order(self) -> Sequence[Unit]:
+        """The units, each behind those on which it depends.
+
+        They are that already, unless sizes that the run finds are compared by units which come late in the graph.
+        """
+        lowered = self.lowered
+        links = lowered.chain.links
+        if all(index < unit for unit, found in links.items() for index in found):
+            return lowered.units
+        needs = {}
+        for unit in lowered.units:
+            made = [self.group_of(lowered.site(value).root) for value in lowered.waits[unit.index]]
+            needs[unit.index] = {index for index in (*made, *links.get(unit.index, ())) if index is not None}
+        found = in_order(lowered.units, needs)
+        if found is None:
+            raise UnavailableError("partition: what compares sizes depends on what has these sizes")
+        return found
+
     def _add(self, unit: Unit) -> None:
         group = self._groups[unit.index]
+        links = self.lowered.chain.links.get(unit.index, ())
         if unit.kind == LOOP:
             node = unit.nodes[0]
-            joined = self._target(node, unit.shape, unit.reduced, unit.weight)
+            joined = self._target(node, unit.shape, unit.reduced, unit.weight, links)
             if joined is not None:
                 self._parent[unit.index] = joined.index
-                joined.nodes.append(node)
+                joined.nodes = sorted((*joined.nodes, node), key=lambda node: node.start)
                 joined.weight += unit.weight
                 joined.reduced = joined.reduced or unit.reduced
                 joined.results |= unit.results
@@ -145,7 +164,7 @@ class Fused:
             made = self.group_of(value if site is None else site.root)
             if made is not None:
                 self._depend(group, made)
-        for index in self.lowered.chain.links.get(unit.index, ()):
+        for index in links:
             self._depend(group, self.find(index))
 
     def _depend(self, group: Group, index: int) -> None:
@@ -155,12 +174,17 @@ class Fused:
             group.above |= source.above | source.bits
 
     def _target(
-        self, node: Node, shape: tuple[Size, ...], reduced: tuple[int, ...] | None, weight: int
+        self,
+        node: Node,
+        shape: tuple[Size, ...],
+        reduced: tuple[int, ...] | None,
+        weight: int,
+        links: Sequence[int],
     ) -> Group | None:
-        """The loop that a node may join, with all others that it can be merged with."""
+        """The loop that a node may join, with all others that it can be merged with; `links` are units that come before it."""
         direct: dict[int, None] = {}
         blocked: set[int] = set()
-        others: dict[int, None] = {}
+        others: dict[int, None] = dict.fromkeys(map(self.find, links))
         for value in node.inputs:
             if self.lowered.number(value) is not None:
                 continue

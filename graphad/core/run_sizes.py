@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
+    from graphad.core.dims import Relation
     from graphad.core.op import Op
     from graphad.core.spec import TensorSpec
     from graphad.core.tensor import Tensor
@@ -31,11 +32,13 @@ class FindsSizes:
       is_kept: Its node is kept although nothing reads it, since it finds or checks a size. Set for single ops, not for classes.
       is_prefix: Its result for a smaller size is the beginning of its result for a larger size.
       refers_to_sizes: The inputs that its attributes refer to are sizes, and every number from 0 on is valid.
-      relates: The symbols of sizes that it compares: what has them comes behind it. Set for single ops.
+      relates: The symbols of sizes that it compares: what has them comes behind it. Set for single ops, as is the next.
+      proven: What a run knows once it has compared them, a `core.dims.Relation`.
     """
 
     is_kept: ClassVar[bool] = False
     relates: ClassVar[frozenset[str]] = frozenset()
+    proven: ClassVar[Relation | None] = None
     is_prefix: ClassVar[bool] = False
     refers_to_sizes: ClassVar[bool] = True
 

@@ -103,7 +103,10 @@ def reshape_of_one_number(s: Sweep, node: Node[Reshape]) -> Found:
 
 @rewrite(BroadcastTo)
 def broadcast_once(s: Sweep, node: Node[BroadcastTo]) -> Found:
-    """A broadcast of a broadcast, and a broadcast without effect."""
+    """A broadcast of a broadcast, and a broadcast without effect.
+
+    One to sizes that are inputs has an effect, even where only the size of x fits: it refuses all others.
+    """
     x = node.inputs[0]
     inner = s.made_by(x, BroadcastTo) if is_definite(s.spec(x).dims) else None
     if inner is not None and not inner.op.refers:

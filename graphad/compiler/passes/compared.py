@@ -137,8 +137,8 @@ class Comparing(Specialiser):
     def require_equal(self, a: Any, b: Any) -> bool:
         """See `Sized.require_equal`: one product of sizes in their difference is replaced."""
         difference = reduced(a - b)
-        if not isinstance(difference, Dim) or self._rooms is None:
-            return False
+        if not isinstance(difference, Dim) or self._rooms is None or _is_zero(a) or _is_zero(b):
+            return False  # strides of arrays without elements are those of others
         common = math.gcd(*difference.terms.values())
         difference = Dim({names: factor // common for names, factor in difference.terms.items()})
         for lead, factor in sorted(difference.terms.items(), key=lambda item: (-len(item[0]), item[0])):
@@ -155,8 +155,13 @@ class Comparing(Specialiser):
         """Note that a product of sizes is another size; the run compares it by a range that has no members then."""
         op = self._checking(Range(0), ("relation", lead, value))
         op.__dict__["relates"] = frozenset(filter(is_run_time, (*lead, *run_time_symbols([value]))))
+        op.__dict__["proven"] = lead, value
         self.node(op, limits)
         self._relations.append((lead, value))
+
+
+def _is_zero(size: Any) -> bool:
+    return type(size) is int and size == 0
 
 
 def _whole_numbers(x: Any) -> list[int]:

@@ -27,7 +27,7 @@ from graphad.core.dims import (
     related,
     run_time_symbols,
 )
-from graphad.core.errors import UnavailableError
+from graphad.core.errors import InternalError, UnavailableError
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -57,9 +57,10 @@ def rooms(found: Mapping[str, Size], numbers: Mapping[str, int]) -> dict[str, in
 def points(
     found: Mapping[str, Size], relations: Sequence[Relation], numbers: Mapping[str, int]
 ) -> list[dict[str, int]]:
-    """The largest sizes that a run may find, for which rows are checked to stay inside of memory.
+    """The largest sizes that a run may find once it knows these relations, for which rows are checked to stay inside of memory.
 
     Where a product of sizes is said to be another one, each of them is the largest one in turn.
+    Raises: UnavailableError: there are no such sizes.
     """
     most = dict(numbers)
     for name, size in found.items():
@@ -68,12 +69,19 @@ def points(
     for lead, value in relations:
         sides = Dim({lead: 1}), value
         for small, large in (sides, sides[::-1]):
-            out = [each for before in out for each in _bounded(before, small, large)][:_MOST_POINTS]
+            every = [
+                each for before in out for least in (0, 1) for each in _bounded(before, small, large, least)
+            ]
+            out = [dict(each) for each in dict.fromkeys([tuple(each.items()) for each in every])]
+            out = out[:_MOST_POINTS]
+    if not out:
+        raise _no_plan()
     return out
 
 
-def _bounded(numbers: Mapping[str, int], size: Size, most: Size) -> Iterator[dict[str, int]]:
-    """The same numbers with a size that is at most another one: each of its factors and terms is reduced last in turn."""
+def _bounded(numbers: Mapping[str, int], size: Size, most: Size, least: int) -> Iterator[dict[str, int]]:
+    """The same numbers with a size that is at most another one: each of its factors and terms is reduced last in turn, none below
+    `least`."""
     limit = _largest(most, numbers)
     names = sorted(run_time_symbols([size]))
     if _largest(size, numbers) <= limit:
@@ -82,7 +90,7 @@ def _bounded(numbers: Mapping[str, int], size: Size, most: Size) -> Iterator[dic
     for k in range(len(names)):
         out = dict(numbers)
         for name in (*names[k:], *names[:k]):
-            low, high = 0, out[name]
+            low, high = min(least, out[name]), out[name]
             while low < high and _largest(size, out) > limit:
                 middle = (low + high + 1) // 2
                 if _largest(size, {**out, name: middle}) <= limit:
@@ -90,7 +98,8 @@ def _bounded(numbers: Mapping[str, int], size: Size, most: Size) -> Iterator[dic
                 else:
                     high = middle - 1
             out[name] = low if _largest(size, out) > limit else out[name]
-        yield out
+        if _largest(size, out) <= limit:
+            yield out
 
 
 def elements(dims: Sequence[Size], numbers: Mapping[str, int]) -> int:
@@ -139,6 +148,18 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
     return out
 
 
+def known_before(part: Partition, known: tuple[Relation, ...] = ()) -> dict[int, tuple[Relation, ...]]:
+    """For each unit, by its identity, also of loops and branches, what the run has compared before it."""
+    out = {}
+    for unit in part.units:
+        out[id(unit)] = known
+        for inner in unit.partitions:
+            out |= known_before(inner, known)
+        relation = unit.nodes[0].op.proven if unit.nodes else None
+        known = known if relation is None else (*known, relation)
+    return out
+
+
 def sizes_of(part: Partition) -> list[str]:
     """The sizes that the run finds in shapes of results."""
     dims = [size for value in part.outputs for size in part.specs[value].dims or ()]
@@ -150,16 +171,21 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
     _require_room(scope.places.values())
     places, works = scope.places.copy(), []
 
-    def make(numbers: Mapping[str, int], checks: bool = False) -> list[Row]:
-        each = scope.with_numbers(numbers, places, checks)
+    def make(numbers: Mapping[str, int], asked: Callable[[Unit], bool] | None = None) -> list[Row]:
+        each = scope.with_numbers(numbers, places, asked)
         made = [
             made for at, unit in enumerate(units, first) for made in each.make(unit, each.places.get(-1 - at))
         ]
         works.append(sum([each.work for each in made]))
         return [each.row for each in made]
 
-    for numbers in scope.points:
-        make(numbers, True)
+    known = known_before(scope.part)
+    try:
+        for relations in dict.fromkeys(known.values()):
+            for numbers in points(scope.part.rooms, relations, scope.sizes):
+                make(numbers, lambda unit, relations=relations: known[id(unit)] == relations)  # type: ignore[misc]
+    except InternalError as error:  # as the memory of an array that comes before what says how large it is
+        raise UnavailableError("plan: an array comes before what compares its sizes") from error
 
     with related([]):
         products = products_of(scope.part)

@@ -23,7 +23,6 @@ from graphad.compiler.plan.measured import (
     add_patched,
     cuts,
     elements,
-    points,
     require_rising,
     rooms,
     sizes_of,
@@ -74,7 +73,7 @@ class Bound:
         self.schedule = schedule
         require_rising(schedule.partition.specs)
         self.numbers = rooms(schedule.partition.rooms, numbers)
-        self._points = points(schedule.partition.rooms, schedule.partition.relations, numbers)
+        self._sizes = numbers
         self._address = address
         self.partition = schedule.partition
         self.backend = schedule.partition.backend
@@ -189,7 +188,7 @@ class Bound:
                 self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
-        scope.found, scope.points = self._found, self._points
+        scope.found, scope.sizes = self._found, self._sizes
         work = add_patched(builder, scope, segment.units, segment.first) if has_sizes else 0.0
         for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))

@@ -78,8 +78,8 @@ class Scope:
     `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
     `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
     (`measured.py`); `shared` is what rows for all of them share. `checks`: whether rows are checked to stay inside of their
-    storage; None where the unit knows. `points` are the numbers for which a plan with such sizes checks them. `found` are the
-    places in the arena of sizes that the run finds.
+    storage; None where the unit knows. `asked`: for which units that is so; None for all or none. `sizes` are the numbers of a
+    plan without those that the run finds, and `found` are the places in the arena of these.
     """
 
     def __init__(
@@ -94,10 +94,11 @@ class Scope:
         room: Mapping[str, int] | None = None,
         shared: dict[Any, Any] | None = None,
         checks: bool | None = None,
+        asked: Callable[[Unit], bool] | None = None,
     ) -> None:
         self.part = part
-        self.checks = checks
-        self.points: Sequence[Mapping[str, int]] = ()
+        self.checks, self.asked = checks, asked
+        self.sizes: Mapping[str, int] = {}
         self.room = numbers if room is None else room
         self.shared = {} if shared is None else shared
         self.found: Mapping[str, int] = {}
@@ -132,12 +133,17 @@ class Scope:
             self.room,
             self.shared,
             self.checks,
+            self.asked,
         )
 
-    def with_numbers(self, numbers: Mapping[str, int], places: Mapping[int, Place], checks: bool) -> Scope:
+    def with_numbers(
+        self, numbers: Mapping[str, int], places: Mapping[int, Place], asked: Callable[[Unit], bool] | None
+    ) -> Scope:
         """The same scope, of the plan itself, for other sizes in the same places."""
         again, room, shared = self.is_made_again, self.room, self.shared
-        made = Scope(self.part, numbers, self.address, self.keep, False, "", again, room, shared, checks)
+        made = Scope(
+            self.part, numbers, self.address, self.keep, False, "", again, room, shared, False, asked
+        )
         made.places.update(places)
         made.found = self.found
         return made
@@ -236,6 +242,8 @@ class Scope:
 
     def make(self, unit: Unit, workspace: Place | None) -> list[Made]:
         """The rows of a unit; only a loop op and an array assembled from parts have more than one."""
+        if self.asked is not None:
+            self.checks = self.asked(unit)
         rows = self._rows(unit, workspace, self._is_inside(unit))
         if unit.measures:
             rows = [*measuring(self, unit), *rows]

@@ -270,6 +270,69 @@ def test_products_of_two_sizes_that_the_run_finds() -> None:
     require_native(f, tf.constant(vector(2)), tf.constant(3), tf.constant(4))
 
 
+def test_an_array_is_read_before_and_after_its_sizes_are_compared() -> None:
+    def of(x: Any, n: Any) -> Any:
+        y = tf.exp(x[:n])
+        k = tf.cast(tf.reduce_sum(y) * 0.0, tf.int32) + 2
+        return tf.reshape(y * 3.0, [k, -1]), tf.reduce_max(y)
+
+    f = function(of)
+    for size, n in ((9, 6), (9, 2), (5, 4), (40, 40)):
+        x = vector(size)
+        np.testing.assert_allclose(f(x, n)[0], 3 * np.exp(x[:n]).reshape(2, -1), rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(vector(9), 5)
+    require_native(f, tf.constant(vector(9)), tf.constant(6))
+
+
+def test_memory_of_what_comes_before_its_sizes_are_compared() -> None:
+    """It holds no more than the run says later that there is; until then there may be more."""
+
+    def of(x: Any, n: Any) -> Any:
+        y = tf.cast(tf.range(n), tf.float32)
+        y = tf.cumsum(y[:, None] * y, 1)
+        m = tf.cast(tf.reduce_max(tf.reduce_sum(y, 0)) * 0.0, tf.int32) + n * n
+        return tf.reshape(x[:m], [n, n]) * 2.0
+
+    f = function(of)
+    x = vector(100)
+    for n in (3, 90, 10, 90, 0):
+        if n > 10:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                f(x, n)
+        else:
+            np.testing.assert_array_equal(f(x, n), 2 * x[: n * n].reshape(n, n))
+    assert "comes before what compares its sizes" in explain(f)(tf.constant(x), tf.constant(3)).tier
+
+
+def test_a_size_that_must_be_0() -> None:
+    f = function(lambda x, n: tf.linalg.matvec(tf.cast(tf.range(3)[:, None] > tf.range(n), tf.float32), x))
+    np.testing.assert_array_equal(f(vector(0), 0), np.zeros(3))
+    np.testing.assert_allclose(f(np.float32([1, 2]), 2), [0, 1, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(vector(0), 2)
+    assert "InternalError" not in explain(f)(tf.constant(vector(0)), tf.constant(0)).tier
+
+
+@pytest.mark.parametrize("jit", [None, True, False])
+def test_a_broadcast_refuses_sizes_that_it_is_given(jit: bool | None) -> None:
+    for f in (
+        lambda x, n: tf.broadcast_to(x, [n]),
+        lambda x, n: tf.broadcast_to(tf.broadcast_to(x, [n]), [2, n]),
+        lambda x, n: tf.broadcast_to(tf.broadcast_to(x, [n]), [2, 4]),
+    ):
+        traced = tf.function(f, input_signature=[VECTOR, NUMBER], jit_compile=jit)
+        for size, n in ((4, 4), (1, 4), (4, 3), (0, 4), (0, 3), (4, 0)):
+            x = vector(size)
+            if size in (1, n) and n == 4:
+                np.testing.assert_array_equal(traced(x, n), f(tf.constant(x), n))
+            elif size == n:
+                assert traced(x, n).shape == f(tf.constant(x), n).shape
+            else:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="broadcast"):
+                    traced(x, n)
+
+
 def test_polynomials_are_written_without_products_that_a_run_compares() -> None:
     n, k, m = (Dim.run_time(number) for number in range(3))
     total = 12 * Dim.symbol("a")
