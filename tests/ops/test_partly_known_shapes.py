@@ -156,6 +156,19 @@ def test_a_crop_beyond_the_image_is_refused_at_run_time():
             made(np.ones((5, 6, 1), np.float32))
 
 
+def test_a_crop_of_a_size_and_place_that_a_call_gives_lies_inside():
+    specs = ([None, None, 1], float32), ([], int32), ([], int32)
+    made, dims = traced(lambda x, at, size: tf.image.crop_to_bounding_box(x, at, 0, size, 2), *specs)
+    assert dims == [None, 2, 1]
+    image = np.arange(15, dtype=np.float32).reshape(5, 3, 1)
+    for _ in range(2):
+        for at, size in ((0, 5), (4, 1), (1, 2)):
+            assert np.array_equal(made(image, at, size), image[at : at + size, :2])
+        for at, size in ((0, 6), (4, 2), (1, 0), (-2, 1), (2, -1)):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"on is not within the height of image"):
+                made(image, at, size)
+
+
 def test_one_size_of_square_matrices_gives_the_other():
     a = np.array([[[4.0, 1, 0], [1, 3, 1], [0, 1, 2]]], np.float32)
     for function, oracle in ((tf.linalg.inv, np.linalg.inv), (tf.linalg.cholesky, np.linalg.cholesky)):

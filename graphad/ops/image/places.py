@@ -125,13 +125,25 @@ def crop_to_bounding_box(
       offset_height, offset_width: The first row and column.
       target_height, target_width: The size of the crop.
     Returns: Tensor [..., target_height, target_width, channels] of the same dtype.
-    Raises: InvalidArgumentError (a ValueError): another rank, or the crop is known not to lie inside the images.
+    Raises: InvalidArgumentError (a ValueError): another rank, or the crop does not lie inside the images.
     Example:
       >>> image.crop_to_bounding_box(reshape(range(4), [2, 2, 1]), 0, 1, 2, 1).numpy().tolist()
       [[[1]], [[3]]]
     """
+    x = image_of("crop_to_bounding_box", image)
+    return _cropped(x, offset_height, offset_width, target_height, target_width, False)
+
+
+def _cropped(
+    x: Tensor,
+    offset_height: TensorLike,
+    offset_width: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
+    is_inside: bool,
+) -> Tensor:
+    """The steps of `crop_to_bounding_box`; `is_inside`: numbers that only the run knows need no check."""
     op = "crop_to_bounding_box"
-    x = image_of(op, image)
     keys: list[Any] = []
     for axis, start, size, word in (
         (HEIGHT, offset_height, target_height, "height"),
@@ -142,6 +154,13 @@ def crop_to_bounding_box(
         if is_known(first, count, whole) and not (first >= 0 and count >= 1 and first + count <= whole):
             raise InvalidArgumentError(
                 f"{op}: {count} from {first} on is not within the {word} of image, which is {whole}."
+            )
+        if not is_inside and not is_known(first, count, whole):
+            numbers = [lift(first), lift(count), lift(whole)]
+            require(
+                (numbers[0] >= 0) & (numbers[1] >= 1) & (numbers[0] + numbers[1] <= numbers[2]),
+                f"{op}: \x00 from \x00 on is not within the {word} of image, which is \x00.",
+                [numbers[1], numbers[0], numbers[2]],
             )
         keys.append(slice(first, first + count))
     part: Any = x
@@ -214,7 +233,7 @@ def resize_with_crop_or_pad(image: TensorLike, target_height: TensorLike, target
     gaps = [new - n for new, n in zip(target, old, strict=True)]
     inner = [smallest(new, n) for new, n in zip(target, old, strict=True)]
     first = [largest(-gap // 2, 0) for gap in gaps]
-    y = crop_to_bounding_box(x, first[0], first[1], inner[0], inner[1])
+    y = _cropped(x, first[0], first[1], inner[0], inner[1], True)
     before = [largest(gap // 2, 0) for gap in gaps]
     return pad_to_bounding_box(y, before[0], before[1], target[0], target[1])
 
@@ -248,7 +267,7 @@ def central_crop(image: TensorLike, central_fraction: float | Tensor) -> Tensor:
             first = int((n - n * part) / 2)  # type: ignore[assignment]
         starts.append(first)
         sizes.append(n - first * 2)
-    return crop_to_bounding_box(x, *starts, *sizes)
+    return _cropped(x, *starts, *sizes, True)
 
 
 def extract_patches(
