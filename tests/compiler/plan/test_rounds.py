@@ -403,7 +403,7 @@ def test_native_code_may_come_in_any_round() -> None:
 @pytest.mark.parametrize("jit_compile", [True, False])
 def test_what_the_user_asks_for_holds_in_each_round(jit_compile: bool, parts: list[int]) -> None:
     executable = Executable(_graph(4))
-    run = in_rounds(executable, jit_compile)
+    run = in_rounds(executable.graph, executable, jit_compile)
     x = np.linspace(-1.0, 1.0, 4)
     wanted = evaluate(executable.graph, [x])[0]
     for k in range(ROUNDS + 4):
@@ -422,7 +422,7 @@ def test_rounds_look_again_where_a_variable_has_another_shape() -> None:
         return _long_round(x) + tf.reduce_sum(variable * ramp)
 
     graph = f.get_concrete_function().graph
-    run = in_rounds(Executable(graph), False)
+    run = in_rounds(graph, Executable(graph), False)
     x = np.linspace(-1.0, 1.0, 4)
     for size in (3, 3, 2, 2, 5, 3):
         variable.assign(np.ones(size))
