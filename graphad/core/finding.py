@@ -6,7 +6,7 @@ graphad's modules are small, and a first call imports dozens of them. So in grap
 files once, looks at a source once, and reads the bytecode beside it if it is that of this source.
 
 Everything unusual is left to Python's finder and loader, from which these classes are derived. For a single module: a file that
-was created or removed after the listing, and bytecode that is missing, outdated, moved, or validated by a hash of its source. For
+was created or removed after the listing, and bytecode that is missing, outdated, or validated by a hash of its source. For
 all modules: extension modules among them, bytecode in another directory, an archive, and path hooks of other libraries. Finders
 that another library has put in front in `sys.meta_path` are still asked first.
 """
@@ -16,6 +16,8 @@ import marshal
 import os
 import sys
 from _frozen_importlib_external import MAGIC_NUMBER
+from collections.abc import Callable
+from importlib import import_module
 from importlib.machinery import (
     BYTECODE_SUFFIXES,
     EXTENSION_SUFFIXES,
@@ -43,6 +45,10 @@ class Module(ModuleType):
 
     __slots__ = ()
     __getattribute__ = object.__getattribute__
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        """By name: libraries that copy functions of programs with their global names do so for Python's class of modules only."""
+        return import_module, (self.__name__,)
 
 
 class Source(SourceFileLoader):

@@ -56,7 +56,8 @@ def attach(
     text = _stub(module.__spec__)
     if functions_first:
         _texts[package] = text
-        module.__class__ = _FunctionsFirst
+    # A class whose look-up calls the function, also while modules that are imported here import names from it.
+    module.__class__ = _FunctionsFirst if functions_first else ModuleType
     places: dict[str, tuple[str, str]] = {}
 
     def listed() -> dict[str, tuple[str, str]]:

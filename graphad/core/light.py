@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import NamedTuple as NamedTuple
     from typing import Protocol as Protocol
 else:
@@ -26,11 +27,13 @@ else:
         """Makes the fields of a class from its annotations, and the defaults from its attributes."""
 
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            if getattr(bases[0], "_fields", ()):  # it is derived from a named tuple, whose fields it has
+                return super().__new__(cls, name, bases, {"__slots__": (), **body})
             fields = tuple(body.get("__annotations__", ()))
             defaults = {field: body[field] for field in fields if field in body}
             getters = {field: _tuplegetter(place, field) for place, field in enumerate(fields)}
             made = {**body, **getters, "__slots__": (), "_fields": fields, "_field_defaults": defaults}
-            return super().__new__(cls, name, bases, made)
+            return super().__new__(cls, name, bases, {**made, "__match_args__": fields})
 
     class NamedTuple(tuple, metaclass=_Kind):
         """A base class: the annotations of a subclass are the fields, in order, its attributes their defaults."""
@@ -49,9 +52,23 @@ else:
                     )
             return tuple.__new__(cls, values)
 
+        @classmethod
+        def _make(cls, values: Iterable[Any]) -> Any:
+            """The tuple of a series of values, as the functions of `nest` make it."""
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(
+                    f"{cls.__name__} has the fields {', '.join(cls._fields)}; {tuple(made)} were given"
+                )
+            return made
+
+        def _asdict(self) -> dict[str, Any]:
+            """The values by their names."""
+            return dict(zip(self._fields, self, strict=True))
+
         def _replace(self, **changes: Any) -> Any:
             """The same tuple with some fields changed."""
-            return type(self)(**{**dict(zip(self._fields, self, strict=True)), **changes})
+            return type(self)(**{**self._asdict(), **changes})
 
         def __getnewargs__(self) -> tuple[Any, ...]:
             return tuple(self)

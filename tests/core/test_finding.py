@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
+import pickle
 import pkgutil
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from typing import Any
 import pytest
 
 import graphad
+from graphad.core import late
 from graphad.core.finding import Directory, install
 from tests.support.work import calls_in
 
@@ -233,3 +236,26 @@ def test_modules_are_asked_for_their_path_in_few_steps(package: Path) -> None:
         exec("from found_package.plain import missing")
     assert type(asking) is ModuleType
     assert asking.missing == "missing"  # by its own function
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the class is Python's own")
+def test_modules_are_copied_and_pickled_by_name() -> None:
+    """What copies functions of a program for other processes asks modules of Python's own class for their names only."""
+    module = importlib.import_module("graphad.core.version")
+    assert type(module) is not ModuleType
+    assert pickle.loads(pickle.dumps(module)) is module
+    assert copy.deepcopy([module])[0] is module
+
+
+def test_a_namespace_answers_modules_that_it_imports(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module whose names are listed finds them from when it says so, not only once its own import has ended."""
+    monkeypatch.setattr(late, "namespaces", [])
+    names = package / "names"
+    names.mkdir()
+    (names / "__init__.py").write_text(
+        "from graphad.core.late import attach\n__getattr__, __dir__ = attach(__name__)\nfrom found_package.names import user\n"
+    )
+    (names / "__init__.pyi").write_text("from found_package.a import value as value\n")
+    (names / "user.py").write_text("from found_package.names import value\n")
+    sys.path_importer_cache[str(package)] = ours(str(package))
+    assert importlib.import_module("found_package.names").user.value == 1

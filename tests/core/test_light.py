@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from graphad import nest
 from graphad.compiler.rows import About, Argument, Row
 from graphad.core.light import NamedTuple
 from graphad.gradient.tape import GradientTape
@@ -85,6 +86,45 @@ def test_copies_and_pickles_are_equal() -> None:
         assert type(again) is Row
         assert again == row
         assert type(again.arguments[0]) is Argument
+
+
+class OursFurther(Ours):
+    """A class with the fields of another one."""
+
+    def thrice(self) -> int:
+        return 3 * self.a
+
+
+class TheirsFurther(Theirs):
+    """The same."""
+
+    def thrice(self) -> int:
+        return 3 * self.a
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Ours, Theirs), (OursFurther, TheirsFurther)])
+def test_what_programs_ask_of_named_tuples_is_answered_alike(ours: Any, theirs: Any) -> None:
+    a, b = ours(1, "x"), theirs(1, "x")
+    assert tuple(a) == tuple(b)
+    assert a._asdict() == b._asdict()
+    assert ours._fields == theirs._fields
+    assert ours.__match_args__ == theirs.__match_args__
+    assert type(ours._make(iter([3, "y", 1.0]))) is ours
+    assert ours._make(iter([3, "y", 1.0])) == theirs._make(iter([3, "y", 1.0]))
+    match a:
+        case Ours(first, second):
+            assert (first, second) == (1, "x")
+        case _:
+            pytest.fail("the fields are not those of a pattern")
+    for wrong in ([1, "x"], [1, "x", 2.0, 3]):
+        for kind in (ours, theirs):
+            with pytest.raises(TypeError):
+                kind._make(wrong)
+    assert pickle.loads(pickle.dumps(a)) == a
+
+
+def test_nests_of_named_tuples_are_rebuilt_with_all_fields() -> None:
+    assert nest.map_structure(lambda x: 2 * x, Ours(1, "x")) == Ours(2, "xx", 5.0)
 
 
 def test_a_definition_takes_few_steps() -> None:

@@ -190,10 +190,10 @@ def _step(
         f: Any = direct or fitted(op, specs, lambda *values: evaluated(op, values, len(node.specs)))
         return -1, f, node.inputs, len(node.specs), node.start, gone, asked
     f = direct or fitted(op, specs, op.evaluator)
-    if (
-        direct is None and not node.specs[0].dims and not isinstance(f, np.ufunc)
-    ):  # ufuncs return scalars for scalars
-        f = _valued(f)
+    dims = node.specs[0].dims
+    if direct is None and not dims and not isinstance(f, np.ufunc):  # these return scalars for scalars
+        operator = None if dims is None else OPERATORS.get(op.infix or "")  # as operators do
+        f = operator or _valued(f)
     if len(node.inputs) == 2:
         return 2, f, node.inputs[0], node.inputs[1], node.start, gone, asked
     if len(node.inputs) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import graphad as tf
 from graphad.compiler.passes.algebra import EXACT
 from graphad.compiler.passes.rewrite import sweep
+from graphad.compiler.plan.host import HostPlan
 from graphad.core.spec import TensorSpec
 from graphad.trace.tracer import trace_flat
 
@@ -134,3 +136,18 @@ def test_the_absolute_value_of_an_unsigned_negative_is_not_rewritten() -> None:
     assert [node.op.name for node in sweep(graph, EXACT).nodes] == ["neg", "abs"]
     x = tf.constant([0, 1, 200], tf.uint8)
     np.testing.assert_array_equal(tf.function(lambda x: tf.abs(-x))(x), tf.abs(-x))
+
+
+@pytest.mark.parametrize("compute", [operator.add, operator.sub, operator.mul, operator.lt])
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+def test_numpy_computes_operators_of_scalars_by_those_of_python(
+    dtype: str, compute: Callable[..., Any]
+) -> None:
+    spec, kind = TensorSpec((), dtype), np.dtype(dtype).type
+    plan = HostPlan(trace_flat(lambda x, y: [compute(x, y)], [spec, spec]).graph, {})
+    for x, y in ((kind(3), kind(2)), (np.array(3, dtype), np.array(2, dtype))):
+        (found,) = plan.run([x, y])
+        assert isinstance(found, np.generic)
+        assert found == compute(x, y)
+        assert found.dtype == compute(x, y).dtype
+    assert [step[1] for step in plan._steps] == [compute]  # nothing around it
