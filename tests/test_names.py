@@ -138,6 +138,12 @@ def test_the_version_stands_in_one_place_and_metadata_and_saved_files_take_it_fr
     assert [path for path in everywhere if f'"{said}"' in path.read_text(encoding="utf-8")] == [place]
 
 
+def test_programs_that_print_the_version_of_git_or_ask_for_tensorflow_2_go_on():
+    assert tf.__git_version__ == tf.version.GIT_VERSION == tf.compat.v1.__git_version__ == "unknown"
+    assert tf.compat.v2.__git_version__ == "unknown"
+    assert tf.compat.v2.enable_v2_behavior() is None
+
+
 def test_what_builds_the_package_finds_the_version():
     """As the build does it; where its tool is not installed, the test before holds the line that it looks for."""
     core = pytest.importorskip("hatchling.metadata.core")

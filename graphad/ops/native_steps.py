@@ -67,13 +67,14 @@ def _recurring() -> Any:
     return importlib.import_module("graphad.compiler.cpu.runtime.recurring")
 
 
-def recurrence_by_loop(a: Any, b: Any, axis: int, backwards: bool, shifted: bool) -> Any:
+def recurrence_by_loop(a: Any, b: Any, axis: int, backwards: bool, shifted: bool) -> np.ndarray | None:
     """A linear recurrence of many floats, as `recurring.recurrence`; None where the usual way must be taken."""
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype != b.dtype:
         return None
     if a.dtype.char not in "fd" or not a.dtype.isnative or a.size < _MANY or not pays(a.size):
         return None
     try:
-        return _recurring().recurrence(a, b, axis, backwards, shifted)
+        made: np.ndarray = _recurring().recurrence(a, b, axis, backwards, shifted)
     except (UnavailableError, ImportError):
         return None
+    return made

@@ -17,12 +17,11 @@ from typing import Any
 from graphad.core import dtypes
 from graphad.core.blame import blamed
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
-from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal, sparse
+from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
 from graphad.ops.raw_indices import INDEXED
 from graphad.ops.raw_slopes import SLOPES
-from graphad.ops.sparse.tensor import SparseTensor
 
 _SPACES = SimpleNamespace(
     array=array, linalg=linalg, math=math, nn=nn, random=random, signal=signal, image=image
@@ -336,18 +335,6 @@ def _eigenvalues(input: Any, compute_v: bool = True) -> Any:
     return linalg.eigh(x) if compute_v else (linalg.eigvalsh(x), array.zeros([], x.dtype))
 
 
-def _sparse_product(
-    a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False
-) -> Any:
-    a = SparseTensor(a_indices, a_values, a_shape)
-    return sparse.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
-
-
-def _in_order(input_indices: Any, input_values: Any, input_shape: Any) -> Any:
-    x = sparse.reorder(SparseTensor(input_indices, input_values, input_shape))
-    return x.indices, x.values
-
-
 _OTHERS: dict[str, Callable[..., Any]] = {
     "All": _reduction(math.reduce_all),
     "Any": _reduction(math.reduce_any),
@@ -470,9 +457,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "SpaceToDepth": lambda input, block_size, data_format="NHWC": nn.space_to_depth(
         input, block_size, data_format
     ),
-    "SparseReorder": _in_order,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
-    "SparseTensorDenseMatMul": _sparse_product,
     "Split": lambda axis, value, num_split: array.split(value, num_split, axis),
     "SplitV": lambda value, size_splits, axis, num_split: array.split(value, size_splits, axis, num_split),
     "Squeeze": lambda input, axis=[]: array.squeeze(input, axis or None),

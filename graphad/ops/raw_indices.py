@@ -1,4 +1,4 @@
-"""Raw ops of coordinates, some of which take `bad_indices_policy`, and of axes."""
+"""Raw ops of coordinates, some of which take `bad_indices_policy`, of sparse tensors in parts, and of axes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops import array, math
+from graphad.ops import array, math, sparse
 from graphad.ops.array.bad_indices import are_ignored, moved_inside
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.image.projections import projective_transform
+from graphad.ops.sparse.tensor import SparseTensor
 
 
 def _gather_nd(params: TensorLike, indices: TensorLike, bad_indices_policy: str = "") -> Tensor:
@@ -59,6 +60,18 @@ def _broadcast_gradient_args(s0: TensorLike, s1: TensorLike) -> tuple[Tensor, Te
     return r0, r1
 
 
+def _sparse_product(
+    a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False
+) -> Any:
+    a = SparseTensor(a_indices, a_values, a_shape)
+    return sparse.sparse_dense_matmul(a, b, adjoint_a, adjoint_b)
+
+
+def _sparse_in_order(input_indices: Any, input_values: Any, input_shape: Any) -> Any:
+    x = sparse.reorder(SparseTensor(input_indices, input_values, input_shape))
+    return x.indices, x.values
+
+
 INDEXED: dict[str, Callable[..., Any]] = {
     "ImageProjectiveTransformV2": lambda images, transforms, output_shape, interpolation, fill_mode="CONSTANT": (
         projective_transform(images, transforms, output_shape, 0.0, interpolation, fill_mode)
@@ -71,6 +84,8 @@ INDEXED: dict[str, Callable[..., Any]] = {
     "BroadcastGradientArgs": _broadcast_gradient_args,
     "GatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
+    "SparseReorder": _sparse_in_order,
+    "SparseTensorDenseMatMul": _sparse_product,
     "TensorScatterAdd": _scatter(array.tensor_scatter_nd_add),
     "TensorScatterMax": _scatter(array.tensor_scatter_nd_max),
     "TensorScatterMin": _scatter(array.tensor_scatter_nd_min),

@@ -349,12 +349,11 @@ def _rows_of(paddings: Tensor) -> Pairs:
     known = partly_known(paddings)
     if known is None or known.ndim != 2 or known.shape[1] != 2 or not len(known):
         return ((ALL, 1),)
-    return tuple(
-        [
-            (AT, 1, k) if low == UNKNOWN or high == UNKNOWN else (int(low), int(high))
-            for k, (low, high) in enumerate(known.tolist())
-        ]
-    )
+    rows: list[Any] = [
+        (AT, 1, k) if low == UNKNOWN or high == UNKNOWN else (int(low), int(high))
+        for k, (low, high) in enumerate(known.tolist())
+    ]
+    return tuple(rows)
 
 
 def _fill(value: TensorLike, x: Tensor) -> Tensor:

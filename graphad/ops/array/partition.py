@@ -95,11 +95,11 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
             raise InvalidArgumentError(
                 f"dynamic_stitch: data[{k}] has shape {part.shape} and its indices {at.shape}, with which it must begin."
             )
-        if not are_compatible(part.dims[: at.ndim], at.dims):
+        if not are_compatible(ranked(part.dims)[: at.ndim], at.dims):
             raise InvalidArgumentError(
                 f"dynamic_stitch: data[{k}] has shape {part.shape}, which does not start with that of its indices, {at.shape}."
             )
-        mine, first = part.dims[at.ndim :], parts[0].dims[numbers[0].ndim :]
+        mine, first = ranked(part.dims)[at.ndim :], ranked(parts[0].dims)[numbers[0].ndim :]
         if not are_compatible(mine, first):
             raise InvalidArgumentError(
                 f"dynamic_stitch: the slices of data[{k}] have shape {format_dims(mine)}, those of data[0] {format_dims(first)}; "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphad.kernels.scalars import float_remainder
+import graphad.kernels as kernels
 from graphad.ops.math.native_loops import many
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def truncated(x: Any, y: Any) -> Any:
 def floored(x: Any, y: Any) -> Any:
     """`kernels.scalars.float_remainder(x, y)`."""
     if x.size < MANY or not _are_many(x, y):
-        return float_remainder(x, y)
+        return kernels.scalars.float_remainder(x, y)
     found = many("floored", x, y, is_light=True)
     return _by_blocks(x, y, _floored) if found is None else found
 

@@ -96,7 +96,8 @@ def _loss_of_labels(labels: TensorSpec, logits: TensorSpec) -> TensorSpec:
         )
     if labels.dims is None or loss.dims is None:
         return loss if labels.dims is None else loss.with_dims(labels.dims)
-    return loss.with_dims(tuple([b if a is None else a for a, b in zip(loss.dims, labels.dims, strict=True)]))
+    pairs = zip(loss.dims, labels.dims, strict=True)
+    return loss.with_dims(tuple([mine if size is None else size for size, mine in pairs]))
 
 
 @define

@@ -58,7 +58,7 @@ def _pool(
     return arguments.in_order(op, lambda images: bind(made, images), x, rank, first)
 
 
-def _over_channels(op: str, x: Any, count: int, window: Any, strides: object, padding: object) -> Tensor:
+def _over_channels(op: str, x: Any, count: int, window: Any, strides: Any, padding: object) -> Tensor:
     """The largest of each `count` neighbouring channels, groups of which follow one another."""
     images = require_kind(op, x, REAL, "input")
     arguments.require_axes(op, images, 2)
@@ -69,7 +69,7 @@ def _over_channels(op: str, x: Any, count: int, window: Any, strides: object, pa
             f"{op}: ksize {window!r} with strides {strides!r}: a window over channels covers 1 row and column, and its stride is "
             "its size."
         )
-    arguments.padding_of(op, padding, 2, False)
+    arguments.padding_of(op, padding, 2, False)  # only a word
     sizes, channels = shape(images), images.dims[3] if images.dims else None
     if isinstance(channels, int) and channels % count:
         raise InvalidArgumentError(
@@ -79,7 +79,7 @@ def _over_channels(op: str, x: Any, count: int, window: Any, strides: object, pa
         words = f"{op}: input has \x00 channels; ksize {window!r} needs a multiple of {count}."
         require(equal(sizes[3] % count, 0), words, [sizes[3]])
     rows = reshape(images, [-1, sizes[3], 1])
-    largest = bind(MaxPool((count,), (count,), "VALID", (1,)), rows)
+    largest = bind(MaxPool((count,), (count,), arguments.padding_of(op, "VALID", 1), (1,)), rows)
     return reshape(largest, [sizes[0], sizes[1], sizes[2], sizes[3] // count])
 
 

@@ -59,7 +59,7 @@ def drawn(
     return out
 
 
-def _where(fits: Array | bool, found: Any, otherwise: float) -> Any:
+def _where(fits: Array | bool, found: Any, otherwise: Array | float) -> Any:
     return found if np.all(fits) else np.where(fits, found, otherwise)
 
 

@@ -248,7 +248,7 @@ def with_size(x: Any, axis: int, size: Size, argument: str = "fft_length") -> An
         require(lift(size) >= 0, words, [lift(size)])
     x = getitem(x, (..., slice(0, size), *(slice(None),) * (-1 - axis)))
     missing = maximum(cast(size, "int32") - getitem(sizes_of(x), axis), 0)
-    padded = pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
+    padded: Any = pad(x, [(0, 0)] * (len(x.dims) + axis) + [(0, missing)] + [(0, 0)] * (-1 - axis))
     if n is None:
         return padded
     return ensure_shape(padded, [*padded.dims[:axis], n, *padded.dims[axis:][1:]])
