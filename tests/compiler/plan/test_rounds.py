@@ -392,7 +392,7 @@ def test_native_code_may_come_in_any_round() -> None:
     wanted = evaluate(graph, [x])[0]
     for arrival in range(ROUNDS + 4):
         executable = Executable(graph)
-        run = in_rounds(executable, None)
+        run = in_rounds(executable.graph, executable, None)
         for k in range(2 * ROUNDS + 4):
             if k == arrival:
                 assert executable.sizes_of([x]).size_class.compilation.wait()
