@@ -267,7 +267,7 @@ def central_crop(image: TensorLike, central_fraction: float | Tensor) -> Tensor:
             first = int((n - n * part) / 2)  # type: ignore[assignment]
         starts.append(first)
         sizes.append(n - first * 2)
-    return _cropped(x, *starts, *sizes, True)
+    return _cropped(x, starts[0], starts[1], sizes[0], sizes[1], True)
 
 
 def extract_patches(
