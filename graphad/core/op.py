@@ -236,6 +236,10 @@ class Op(FindsSizes, metaclass=OpType):
         """The same for operands of these specs, if that saves looks (`graph/fitted.py`)."""
         return None
 
+    def evaluator_given(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        """`evaluator_of` where inputs give sizes or indices."""
+        return None
+
     def check_operands(self, specs: Sequence[TensorSpec]) -> None:
         """Raises if the inputs are wrong in a way that is impossible in traced code, which `infer` therefore does not check.
 

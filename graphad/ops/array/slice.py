@@ -110,8 +110,8 @@ class GetItem(Keyed):
                 f"getitem: slice index out of bounds for shape {np.shape(x)}: {cause}."
             ) from cause
 
-    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        return taken_at(self.key, specs, self.eval) if self.refers else None
+    def evaluator_given(self, *specs: TensorSpec) -> Callable[..., Any] | None:
+        return taken_at(self.key, specs, self.eval)
 
     def lower_given(self, x: TensorSpec, *numbers: TensorSpec) -> kernels.forms.Form | None:
         return placed_form("take", self.key, x.dims, len(numbers))
