@@ -55,7 +55,7 @@ def are_below(numbers: Any, size: int) -> bool:
     """Whether integers are all from 0 to `size` - 1."""
     if not numbers.size:
         return True
-    if not isinstance(numbers, _HERE):
+    if not isinstance(numbers, _HERE) or numbers.dtype.kind not in "iu":  # those of a device, and symbols
         return bool(np.minimum.reduce(numbers, None) >= 0 and np.maximum.reduce(numbers, None) < size)
     # Without a sign a negative number is larger than any size.
     return bool(np.maximum.reduce(numbers.view(_UNSIGNED[numbers.dtype.itemsize]), None) < size)
