@@ -336,6 +336,6 @@ def test_what_is_no_native_unit_has_no_rows_and_what_is_computed_no_constant() -
 def test_a_product_that_no_library_takes_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.ones((4, 4), np.float32)
     compilation, numbers = plan_of(lambda a, b: tf.sin(a @ b) * 1.75, x, x)
-    monkeypatch.setattr(blas, "matmul_words", lambda *_: None)
+    monkeypatch.setattr(blas, "matmul_words", lambda *_, **options: None)
     with pytest.raises(UnavailableError, match="no BLAS takes this matrix product"):
         native.bind(compilation.schedule, numbers, compilation.address)
