@@ -11,7 +11,7 @@ The modules by subject:
     the door              levels, bind, scopes, leaving, convert, conversions, names
     nests                 nest, nest_functions, composites
     parts of models       trackable, registered, configured, tree
-    imports, names        finding, late, absent, outside, arithmetic, guests, enabled, texts
+    imports, names        finding, late, absent, outside, arithmetic, guests, enabled, light, texts
     errors                errors, foreign_errors, rule_errors, escapes, refusal, blame, frames, recursion, tracebacks
     arrays                arrays, ieee, dlpack, owners, pages
     threads, forks        forks, turns, collector, memo

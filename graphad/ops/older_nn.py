@@ -230,7 +230,7 @@ def embedding_lookup_sparse(
     sp_weights: SparseTensor | None,
     partition_strategy: str = "mod",
     name: str | None = None,
-    combiner: Any = None,
+    combiner: str | None = None,
     max_norm: float | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -243,7 +243,7 @@ def safe_embedding_lookup_sparse(
     embedding_weights: TensorLike | Sequence[TensorLike],
     sparse_ids: SparseTensor,
     sparse_weights: SparseTensor | None = None,
-    combiner: Any = "mean",
+    combiner: str = "mean",
     default_id: int | None = None,
     name: str | None = None,
     partition_strategy: str = "div",

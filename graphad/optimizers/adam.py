@@ -10,7 +10,7 @@ from graphad.core.annotations import RateLike
 from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
-from graphad.core.tensor import Tensor
+from graphad.core.tensor import Handle, Tensor
 from graphad.eager.variable import Variable
 from graphad.ops import math
 from graphad.ops.array import ones_like
@@ -19,7 +19,6 @@ from graphad.optimizers.base import Optimizer
 
 if TYPE_CHECKING:
     from graphad.core.annotations import Array, Functions, Numbers
-    from graphad.core.tensor import Handle
 
 
 class _Averages(Optimizer):

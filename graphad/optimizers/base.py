@@ -29,10 +29,7 @@ from graphad.ops.directly import parts_directly
 from graphad.ops.linalg import clip_by_global_norm, clip_by_norm
 from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not_equal
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
-from graphad.optimizers.gradients import as_gradient, divided, names_of
-
-if TYPE_CHECKING:
-    from graphad.optimizers.gradients import Gradient
+from graphad.optimizers.gradients import Gradient, as_gradient, divided, names_of
 
 
 def _arguments_of(kind: type) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from graphad.core.annotations import TensorLike, Value
 from graphad.core.convert import lift
@@ -15,8 +14,7 @@ from graphad.eager.variable import Variable
 from graphad.ops.array import size, unique
 from graphad.ops.array.scatter import unsorted_segment_sum
 
-if TYPE_CHECKING:
-    Gradient = Tensor | IndexedSlices
+Gradient = Tensor | IndexedSlices
 
 
 def summed_rows(gradient: IndexedSlices) -> tuple[Tensor, Tensor]:

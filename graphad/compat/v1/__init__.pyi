@@ -220,6 +220,7 @@ from graphad.core.names import get_current_name_scope as get_current_name_scope
 from graphad.core.names import named_by_default
 from graphad.core.scopes import executing_eagerly as executing_eagerly
 from graphad.core.scopes import get_default_graph as get_default_graph
+from graphad.core.version import GIT_VERSION as GIT_VERSION
 from graphad.core.version import VERSION as VERSION
 from graphad.debugging import assert_integer as assert_integer
 from graphad.debugging import assert_proper_iterable as assert_proper_iterable

@@ -7,6 +7,6 @@ The modules by subject:
     into code             intrinsics, compile, build, simulate
     a launch              geometry, shared
     library steps         products, epilogues, routines
-    written kernels       launches, indexed, ordered, placed
+    written kernels       launches, indexed, ordered, placed, in_turn, complexes
     a run                 plans, walk, captures
 """
