@@ -35,14 +35,15 @@ class GraphBuilder:
         self.inputs.append(serial)
         return serial
 
-    def add_constant(self, array: Any, is_apart: bool = False) -> int:
-        """A constant; equal scalars share one value, while building too unless `is_apart`."""
-        key = None if is_apart else _key_of(array)
-        if key is not None:
+    def add_constant(self, array: Any) -> int:
+        """A constant; equal scalars share one value."""
+        key = None
+        if not array.shape:
+            key = (array.dtype.str, array.tobytes())
             known = self._scalars.get(key)
             if known is not None:
                 return known
-        if array.shape and array.flags.writeable:
+        elif array.flags.writeable:
             array = array.view()
             array.flags.writeable = False
         serial = self._new(spec_of_constant(array))
@@ -86,23 +87,14 @@ class GraphBuilder:
         order = list(self.inputs if inputs is None else inputs)
         number = {serial: i for i, serial in enumerate(order)}
         constants: list[Any] = []
-        scalars: dict[Any, int] = {}
         for serial, array in self.constants:
             if keep_all or serial in used:
-                following = len(order) + len(constants)
-                key = _key_of(array)
-                number[serial] = following if key is None else scalars.setdefault(key, following)
-                if number[serial] == following:
-                    constants.append(array)
+                number[serial] = len(order) + len(constants)
+                constants.append(array)
         kept = renumbered(nodes, number, len(order) + len(constants))
         specs = tuple(map(self.specs.__getitem__, order))
         graph = Graph(specs, constants, kept, tuple(map(number.__getitem__, outputs)), name)
         return graph, number
-
-
-def _key_of(array: Any) -> Any:
-    """What equal scalars have in common; None for arrays, which are not compared."""
-    return None if array.shape else (array.dtype.str, array.tobytes())
 
 
 def needed_nodes(nodes: Sequence[Node], outputs: Iterable[int]) -> list[Node]:

@@ -176,8 +176,7 @@ class Trace:
         return SymbolicTensor(self, self.builder.add_input(spec), spec, name, None)
 
     def constant(self, data: Array) -> SymbolicTensor:
-        # Apart from equal ones: `gradients` tells values of this trace apart by their serial numbers.
-        return SymbolicTensor(self, self.builder.add_constant(data, is_apart=True), spec_of_constant(data))
+        return SymbolicTensor(self, self.builder.add_constant(data), spec_of_constant(data))
 
     def process(self, op: Op, inputs: Sequence[Handle | Tensor]) -> tuple[SymbolicTensor, ...]:
         serials = [
