@@ -279,7 +279,7 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None, name: str | Non
 def _like(kind: Any, x: TensorLike, dtype: DTypeLike | None) -> Tensor:
     if dtype is None and is_free(x):
         data: Any = x.data  # type: ignore[union-attr]
-        if data.ndim and 0 < data.size <= _FEW:
+        if type(data) is np.ndarray and data.ndim and 0 < data.size <= _FEW:  # no slices of several shapes
             return EagerTensor((np.ones if kind.value else np.zeros)(data.shape, data.dtype))
     if not isinstance(x, Tensor):
         x = lift(x)
