@@ -122,7 +122,7 @@ def test_what_is_called_by_address_is_exported(cupy: Any) -> None:
         except ImportError as error:
             pytest.skip(f"cuBLAS is not installed: {error}")
         names = [name for name in fake_driver._NATIVE if name.startswith("cu") and not name[2].isupper()]
-        assert len(names) == 25 and all(address_of(name) for name in names)
+        assert len(names) == 27 and all(address_of(name) for name in names)
     finally:
         use(before, fake_driver.function_at)
 
