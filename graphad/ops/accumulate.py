@@ -12,6 +12,8 @@ import numpy as np
 
 import graphad.kernels as kernels
 from graphad.core import arrays
+from graphad.core.dims import product
+from graphad.core.shapes import ranked
 from graphad.ops import library
 from graphad.ops.native_steps import by_step
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from graphad.core.annotations import Array
+    from graphad.core.spec import TensorSpec
     from graphad.devices.array import DeviceArray
 
 
@@ -133,6 +136,11 @@ def is_narrow(dtype: np.dtype[Any]) -> bool:
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which numbers of `dtype` are accumulated."""
     return _FLOAT32 if dtype.itemsize == 2 and is_narrow(dtype) else dtype
+
+
+def is_plain(x: TensorSpec) -> bool:
+    """Whether an operand with axes has so few numbers, accumulated in their own dtype, that NumPy's loop is the quickest."""
+    return bool(x.dims) and product(ranked(x.dims)) < MANY and wide(x.dtype.numpy) is x.dtype.numpy
 
 
 def widened(x: Array) -> Array:

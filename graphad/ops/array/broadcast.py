@@ -31,7 +31,7 @@ from graphad.core.schema import Given
 from graphad.core.shapes import RawSize, are_numbers, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.accumulate import MANY, PLAIN_SUM, summed, wide
+from graphad.ops.accumulate import PLAIN_SUM, is_plain, summed
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.shape import shape_of
 from graphad.ops.array.sizes import (
@@ -211,9 +211,7 @@ class SumTo(Op):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         x, want = specs[0], self.shape
         dims, dtype = ranked(x.dims), x.dtype.numpy
-        if not dims or not are_numbers(want) or product(dims) >= MANY:
-            return None
-        if wide(dtype) is not dtype or dtype.kind not in "fc":
+        if not are_numbers(want) or not is_plain(x) or dtype.kind not in "fc":
             return None
         axes = summed_axes(dims, want)
         if len(dims) - len(axes) == len(want):

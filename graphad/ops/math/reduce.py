@@ -38,13 +38,13 @@ from graphad.ops.accumulate import (
     ADDED,
     ALL_TRUE,
     ANY_TRUE,
-    MANY,
     PLAIN_SUM,
     as_dtype_of,
     by_columns,
     combined,
     has_short_rows,
     is_narrow,
+    is_plain,
     log_sum_of_few,
     summed,
     wide,
@@ -168,11 +168,6 @@ _KERNEL_KINDS = {
 }
 
 
-def _is_plain(x: TensorSpec) -> bool:
-    """Whether an operand with axes has so few numbers, accumulated in their own dtype, that NumPy's loop is the quickest."""
-    return bool(x.dims) and product(ranked(x.dims)) < MANY and wide(x.dtype.numpy) is x.dtype.numpy
-
-
 @define
 class ReduceSum(Reduction):
     """The sum over `axes`; 0 for none."""
@@ -187,7 +182,7 @@ class ReduceSum(Reduction):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         (x,), axes, keepdims = specs, self.axes, self.keepdims
         dtype = x.dtype.numpy
-        if not _is_plain(x) or dtype.kind not in "fc":
+        if not is_plain(x) or dtype.kind not in "fc":
             return None
         return lambda x: PLAIN_SUM(x, axes, dtype, None, keepdims)
 
@@ -218,7 +213,7 @@ class ReduceMean(Reduction):
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         (x,), axes, keepdims = specs, self.axes, self.keepdims
-        if not _is_plain(x) or x.dtype.numpy.kind not in "fc":
+        if not is_plain(x) or x.dtype.numpy.kind not in "fc":
             return None
         dims, dtype = ranked(x.dims), x.dtype.numpy
         count = dtype.type(product([dims[axis] for axis in self.over(len(dims))]))
@@ -277,7 +272,7 @@ class _Extreme(Reduction):
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
         (x,), axes, keepdims = specs, self.axes, self.keepdims
         reduce = type(self).formula.reduce
-        if not _is_plain(x) or not product(ranked(x.dims)):
+        if not is_plain(x) or not product(ranked(x.dims)):
             return None
         return lambda x: reduce(x, axes, None, None, keepdims)
 
@@ -407,7 +402,7 @@ class ReduceLogSumExp(Reduction):
         return y if y.ndim else y[()]  # type: ignore[no-any-return]
 
     def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        if not _is_plain(specs[0]) or not product(ranked(specs[0].dims)):
+        if not is_plain(specs[0]) or not product(ranked(specs[0].dims)):
             return None
         return log_sum_of_few(self.axes, ranked(self.infer(*specs).dims), self.eval)
 
