@@ -15,6 +15,7 @@ from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, linalg, nn
+from graphad.ops.nn.embeddings import Combiner
 from graphad.ops.older_arguments import newer
 from graphad.ops.sparse.tensor import SparseTensor
 
@@ -230,7 +231,7 @@ def embedding_lookup_sparse(
     sp_weights: SparseTensor | None,
     partition_strategy: str = "mod",
     name: str | None = None,
-    combiner: str | None = None,
+    combiner: Combiner | None = None,
     max_norm: float | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
@@ -243,7 +244,7 @@ def safe_embedding_lookup_sparse(
     embedding_weights: TensorLike | Sequence[TensorLike],
     sparse_ids: SparseTensor,
     sparse_weights: SparseTensor | None = None,
-    combiner: str = "mean",
+    combiner: Combiner = "mean",
     default_id: int | None = None,
     name: str | None = None,
     partition_strategy: str = "div",
