@@ -44,6 +44,11 @@ def is_passed(filename: str) -> bool:
     return passed
 
 
+def is_pythons(filename: str) -> bool:
+    """Whether a source file belongs to Python's standard library."""
+    return filename.startswith(_STANDARD_LIBRARY) and "-packages" not in filename
+
+
 def library_of(filename: str) -> str | None:
     """ "numpy" or "scipy" for a source file of theirs."""
     if filename not in _LIBRARIES:
@@ -166,10 +171,7 @@ def lines_of(error: BaseException) -> list[str]:
     while trace is not None:
         code = trace.tb_frame.f_code
         if not is_own(code.co_filename):
-            is_pythons = (
-                code.co_filename.startswith(_STANDARD_LIBRARY) and "-packages" not in code.co_filename
-            )
-            is_librarys = is_pythons or library_of(code.co_filename) is not None
+            is_librarys = is_pythons(code.co_filename) or library_of(code.co_filename) is not None
             (of_libraries if is_librarys else lines).append(
                 f"{code.co_filename}:{trace.tb_lineno} in {code.co_name}"
             )
@@ -209,7 +211,8 @@ def _most_frames(error: BaseException, own: bool) -> tuple[str, int] | None:
     counts: Counter[CodeType] = Counter()
     trace = error.__traceback__
     while trace is not None:
-        if is_own(trace.tb_frame.f_code.co_filename) is own:
+        file = trace.tb_frame.f_code.co_filename
+        if is_own(file) is own and not is_pythons(file):  # `ast` visits branches within branches
             counts[trace.tb_frame.f_code] += 1
         trace = trace.tb_next
     code, count = max(counts.items(), key=lambda each: each[1], default=(None, 0))
