@@ -10,6 +10,7 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
+from graphad.ops.array.sequence import Steps
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import known_value, partly_known
 from graphad.ops.control.while_loop import NO_LIMIT
@@ -20,7 +21,7 @@ from graphad.ops.state.effects import require
 
 
 class Counter:
-    """The element of a range whose length is not known, as a variable of the loop: the range, which may be long, is not made.
+    """The element of a range whose length is long or not known, as a variable of the loop: the range is not made.
 
     Attributes:
       first: What the range starts with.
@@ -92,12 +93,16 @@ def _counted(number: Tensor) -> Tensor:
 
 
 def counter_of(tensors: Sequence[Any]) -> Counter | None:
-    """The counter of a range of unknown length; None for other elements."""
+    """The counter of a range of unknown length, or of one that is long; None for other elements."""
     x = tensors[0]
-    if len(tensors) > 1 or x.dims != (None,) or x.dtype is dtypes.uint64:
+    if len(tensors) > 1 or x.dtype is dtypes.uint64:
         return None
     node = maker_of(x)
-    if node is None or node.op.evenly is None:
+    if node is not None and type(node.op) is Steps and x.dtype.is_integer:
+        first, step, dtype = node.op.start, node.op.delta, x.dtype.numpy.type
+        last = first + (x.dims[0] - 1) * step
+        return Counter(*[lift(dtype(each)) for each in (first, last + (1 if step > 0 else -1), step)])
+    if node is None or node.op.evenly is None or x.dims != (None,):
         return None
     first, step = node.op.evenly
     (limit,) = set(range(len(node.inputs))) - {first, step}

@@ -34,6 +34,32 @@ def test_a_loop_that_may_be_left_counts_through_its_range(dtype, n, total, last)
     assert least_peak(work, 2**22) < 2**22
 
 
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64])
+@pytest.mark.parametrize("jit", [None, True])
+def test_a_long_range_of_known_numbers_is_not_made(dtype, jit):
+    def first_and_last(below, most):
+        k = tf.constant(0, dtype)
+        for k in tf.range(*below, dtype=dtype):
+            if k > most:
+                break
+        return k
+
+    to_the_end = [((3, 2_000_003), 2**31 - 1, 2_000_002), ((2_000_003, 2, -1), 2**31 - 1, 3)]
+    for below, most, found in (
+        ((2_000_000_000,), 4, 5),
+        ((-5, 2**31 - 1, 2), -1, 1),
+        *(to_the_end if jit else ()),
+    ):
+
+        def work(below=below, most=most, found=found):
+            f = tf.function(first_and_last, jit_compile=jit)
+            assert int(f(below, tf.constant(most, dtype))) == found
+
+        assert least_peak(work, 2**22) < 2**22
+    whole = tf.function(lambda: tf.range(1, 4_000_000, 3, dtype=dtype))
+    assert np.array_equal(whole(), np.arange(1, 4_000_000, 3)) and whole().dtype == dtype
+
+
 def test_a_counted_loop_starts_where_its_range_does_and_is_differentiated():
     def power(x, n):
         for k in tf.range(n - 3, n):

@@ -45,6 +45,9 @@ from graphad.ops.math.cast import Cast, cast
 from graphad.ops.math.rounding import ceil, rint
 from graphad.ops.math.select import maximum, where
 
+_LONG = (
+    1 << 20
+)  # elements of a range that a traced function makes when it runs, if it needs it: loops count through it
 _MOST = 2**47  # NumPy has no longer arrays, and makes an empty one where their size overflows
 
 
@@ -240,9 +243,7 @@ def range(
             require_number("range", x if type(x) is int else _alone(x), word)
         found = _common([to_numpy(x) for x in arguments]) if dtype is None else as_dtype(dtype)
         first, last, step = (x if type(x) is int else np.asarray(x).item() for x in arguments)
-        return constant_here(
-            in_memory("range", _members, first, _count(first, last, step, found), step, found)
-        )
+        return _range_of_numbers(first, last, step, found)
     if dtype is None:
         own = [x.dtype for x in arguments if stands_for_tensor(x)]
         found = max(own, key=_order)
@@ -257,7 +258,14 @@ def range(
         return bind(Range(), *converted)
     # Limits that are known while tracing, such as sizes, determine the length as Python numbers do.
     first, last, step = (x.item() for x in known)
-    return constant_here(in_memory("range", _members, first, _count(first, last, step, found), step, found))
+    return _range_of_numbers(first, last, step, found)
+
+
+def _range_of_numbers(first: Any, last: Any, step: Any, dtype: DType) -> Tensor:
+    count = _count(first, last, step, dtype)
+    if _LONG < count <= _MOST and dtype.is_integer and current() is not None:
+        return bind(Steps(first, count, step, dtype))
+    return constant_here(in_memory("range", _members, first, count, step, dtype))
 
 
 def _order(dtype: DType) -> tuple[bool, int]:
