@@ -19,7 +19,7 @@ from graphad.ops.math.trigonometric import Sin
 from tests.fuzz.campaign import campaign, case_of, check
 from tests.fuzz.compare import Difference, Failure, compare, nudged, spread_of
 from tests.fuzz.counters import PASSES
-from tests.fuzz.grow import NEWER, TABLE, WIDE, grow_program
+from tests.fuzz.grow import NEWER, WIDE, grow_program, table
 from tests.fuzz.modes import MODES, odd_layout
 from tests.fuzz.program import Block, Input, Program, Statement, Value
 from tests.fuzz.reference import Stored, digest
@@ -82,7 +82,7 @@ def test_programs_with_flow_and_newer_ops_agree(part: int) -> None:
 
 
 def test_what_is_newer_grows_for_wide_seeds_alone() -> None:
-    newer = {name for name, s in TABLE.items() if s.family in NEWER}
+    newer = {name for name, s in table().items() if s.family in NEWER}
     assert len(newer) > 15
     for seed in range(40):
         assert not newer & {s.signature for s in grow_program(seed).statements()}
@@ -102,7 +102,7 @@ def test_a_branch_that_is_converted_wrongly_is_found(monkeypatch: pytest.MonkeyP
 
 
 def test_every_signature_grows_in_programs_that_run() -> None:
-    never = set(TABLE)
+    never = set(table())
     for seed in (*range(WIDE, WIDE + 600), *range(6000)):
         never -= {statement.signature for statement in grow_program(seed).statements()}
         if not never:
