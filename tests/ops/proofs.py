@@ -128,7 +128,8 @@ def graphs_if_taken(case: OpCase) -> Graphs | None:
     try:
         case.values()
         graphs = Graphs(case)
-        return graphs if graphs.outer else None
+        graphs.of_first  # traces the gradient
+        return graphs
     except GraphadError:
         return None
     except (IndexError, ArithmeticError):
