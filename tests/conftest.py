@@ -1,4 +1,5 @@
-"""Settings of all tests: fixed seeds, a kernel cache of their own, no screen, and CUDA tests only where there is a device."""
+"""Settings of all tests: fixed seeds and examples, a kernel cache of their own, no screen, and CUDA tests only where there is a
+device."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -27,6 +29,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_KERNELS] = os.environ["GRAPHAD_CACHE_DIR"] = tempfile.mkdtemp(
             prefix="graphad-test-kernels-"
         )
+
+
+def same_examples() -> None:
+    """The examples that hypothesis draws are the same in each run, however slow, and whatever the process has imported."""
+    hypothesis.settings.register_profile(
+        "graphad",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),  # two of which measure time
+    )
+    hypothesis.settings.load_profile("graphad")
+    # It would read the sources of all modules of graphad that are there by then, for five seconds, and draw what they name.
+    drawing: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if hasattr(drawing, "_get_local_constants"):
+        drawing._get_local_constants = lambda: drawing._local_constants
+
+
+same_examples()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

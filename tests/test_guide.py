@@ -109,7 +109,7 @@ def test_custom_gradient_in_a_fresh_process(tmp_path, saved):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     if saved:

@@ -237,7 +237,7 @@ def test_a_child_can_import_what_another_thread_was_importing(
     elsewhere.start()
 
     def imports_it() -> bool:
-        signal.alarm(120)  # kills a child that waits for ever
+        signal.alarm(600)  # kills a child that waits for ever
         return bool(importlib.import_module(name).value == 1)
 
     try:

@@ -322,6 +322,12 @@ _SHAPES: tuple[Dims, ...] = (
 )
 
 
+def table() -> dict[str, Signature]:
+    """The table with all of its signatures."""
+    _load_tables()
+    return TABLE
+
+
 def grow_program(seed: int, steps: int | None = None) -> Program:
     """The program of a seed."""
     _load_tables()

@@ -283,7 +283,7 @@ def test_a_tall_jacobian_of_unknown_sizes_takes_megabytes_and_not_gigabytes(what
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=600,
     )
     assert int(found.stdout) < 256
 

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import graphad as tf
+from tests.support.memory import nothing_prepared
 
 
 @pytest.fixture
 def traced_memory():
+    nothing_prepared()  # what other threads allocate counts too
     gc.collect()
     tracemalloc.start()
     yield

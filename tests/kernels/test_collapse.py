@@ -141,7 +141,7 @@ def loops(
     return shape, operands, axes
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(loops())
 def test_any_loop_computes_what_numpy_does(case: tuple) -> None:
     shape, operands, axes = case

@@ -5,18 +5,14 @@ python -m tests.ops.page
 
 from __future__ import annotations
 
+import functools
 import importlib
-import json
 import pkgutil
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-import graphad as tf
 import graphad.ops
 from graphad.compiler.partition import partition
 from graphad.compiler.pipeline import optimise
@@ -39,9 +35,8 @@ from graphad.compiler.units import (
 from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.trace.specialise import specialise
-from tests.ops.proofs import ARITY, EXCUSED, PROOFS, applies, proofs
-from tests.oracle.store import DATA, Reader, arrays_of
-from tests.oracle.volumes import VOLUMES
+from tests.ops.proofs import ARITY, EXCUSED, PROOFS, applies, expressions, proofs
+from tests.support.case_graphs import op_names
 from tests.support.case_tables import all_cases
 
 PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
@@ -102,11 +97,12 @@ class Found(NamedTuple):
     reasons: dict[str, set[str]]
 
 
+@functools.cache
 def cases() -> Found:
     """The number of cases that run each op, the ops checked by a formula, how each is compiled, and why where by NumPy."""
     found = Found(Counter(), set(), defaultdict(set), defaultdict(set))
     for _, _, case in all_cases():
-        names = set(case.op_names())
+        names = op_names(case)
         found.count.update(names)
         if case.expected is not None:
             found.compared.update(names)
@@ -136,33 +132,6 @@ def compiled_ways(whole: Partition, found: Found) -> None:
             compiled_ways(inside, found)
 
 
-def expressions() -> Counter[str]:
-    """The number of the oracle's cases that use each op."""
-    count: Counter[str] = Counter()
-    for volume in VOLUMES:
-        index = json.loads((DATA / f"{volume}.json").read_text(encoding="utf-8"))
-        arrays = Reader(arrays_of(volume))
-        seen = set()
-        for record in index["cases"]:
-            if record["name"] not in seen:
-                seen.add(record["name"])
-                count.update(set(_of_expression(record, arrays)))
-    return count
-
-
-def _of_expression(record: dict[str, Any], arrays: Reader) -> Iterator[str]:
-    inputs = {name: tf.constant(arrays.get(x)) for name, x in record["inputs"].items()}
-
-    def body(*values: Any) -> Any:
-        return eval(record["call"], {"tf": tf, "np": np, **dict(zip(inputs, values, strict=True))})
-
-    try:
-        graph = tf.function(body, autograph=False).get_concrete_function(*inputs.values()).graph
-    except tf.errors.InvalidArgumentError:
-        return  # one that runs only at once
-    yield from (node.op.name for node in graph.nodes)
-
-
 def proved(name: str, op: Any, notes: dict[str, int]) -> tuple[str, str]:
     """The proofs of the values and derivatives of an op, and the signs of all of its proofs."""
     found, refused = proofs()
@@ -186,7 +155,7 @@ def proved(name: str, op: Any, notes: dict[str, int]) -> tuple[str, str]:
 def text() -> str:
     """The page."""
     found = cases()
-    asked = expressions()
+    asked = Counter(name for expression in expressions() for name in expression.outer)
     notes: dict[str, int] = {}
     lines = [
         HEAD.replace("SIGNS", "\n".join(f"| {SIGNS[what]} | {words} |" for what, words in PROOFS.items()))

@@ -10,22 +10,20 @@ from __future__ import annotations
 import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import graphad as tf
 from graphad.core.errors import GraphadError
-from graphad.core.nest import flatten
 from graphad.core.spec import TensorSpec
-from graphad.graph.ir import Graph
 from graphad.ops.elementwise import Elementwise
-from graphad.trace.tracer import trace_flat
 from tests.oracle.store import DATA, Reader, arrays_of
 from tests.oracle.volumes import VOLUMES
+from tests.support.case_graphs import Graphs, graphs_of, names, unknown
 from tests.support.case_tables import all_cases
-from tests.support.op_case import OpCase, spec_of
+from tests.support.op_case import OpCase
 from tests.support.variants import KINDS, variants
 
 # The kinds of proof, in the order of the page, with their descriptions.
@@ -56,44 +54,6 @@ VARIANTS = tuple(KINDS)
 Found = dict[str, dict[str, set[str]]]
 
 
-class Graphs:
-    """The ops in the graphs of a case: of the call, of its gradient and of its second derivative."""
-
-    def __init__(self, case: OpCase, specs: Iterable[TensorSpec] | None = None) -> None:
-        specs = case.specs() if specs is None else list(specs)
-        graph = case.traced(specs)
-        self.value = graph
-        self.of_value = names(graph)
-        self.of_first: set[str] = set()
-        self.of_second: set[str] = set()
-        bars = [spec if spec.dtype.is_differentiable else None for spec in graph.output_specs]
-        if case.order and case.sources and any(bar is not None for bar in bars):
-            self.of_first = names(case.traced_gradient(specs, bars))
-            if case.order > 1 and len(bars) == 1:
-                self.of_second = names(
-                    trace_flat(lambda *xs: case._second(xs), [*specs, bars[0]], "second").graph  # type: ignore[list-item]
-                )
-
-
-def names(graph: Graph) -> set[str]:
-    """The ops of a graph and of the graphs in it."""
-    found = set()
-    for node in graph.nodes:
-        found.add(node.op.name)
-        for field in node.op.attributes:
-            for inner in flatten(getattr(node.op, field))[0]:
-                if isinstance(inner, Graph):
-                    found |= names(inner)
-    return found
-
-
-def _unknown(case: OpCase) -> Iterator[tuple[str, list[TensorSpec]]]:
-    if "sizes" in case.unknown and any(np.ndim(x) for x in case.arrays):
-        yield "sizes", [TensorSpec.of((None,) * np.ndim(x), spec_of(x).dtype) for x in case.arrays]
-    if "rank" in case.unknown and case.arrays:
-        yield "rank", [TensorSpec.of(None, spec_of(x).dtype) for x in case.arrays]
-
-
 def _of_case(case: OpCase, found: Found) -> None:
     """What the checks of one case prove."""
 
@@ -101,14 +61,14 @@ def _of_case(case: OpCase, found: Found) -> None:
         for name in ops:
             found[what][name].add(by)
 
-    graphs = Graphs(case)
+    graphs = graphs_of(case)
     checks = {check.__name__ for check in case.agreements()}
     both = graphs.of_value | graphs.of_first
     if "check_formula" in checks:
         proved("value", graphs.of_value, "formula")
     proved("shapes", both, "infer")
-    for kind, specs in _unknown(case):
-        other = Graphs(case, specs)
+    for kind, _ in unknown(case):
+        other = graphs_of(case, kind)
         further = other.of_value | other.of_first
         proved(kind, both | further, "known shapes")
         for what in ("value", "shapes", "file"):
@@ -167,7 +127,9 @@ def graphs_if_taken(case: OpCase) -> Graphs | None:
     """
     try:
         case.values()
-        return Graphs(case)
+        graphs = Graphs(case)
+        graphs.of_first  # traces the gradient
+        return graphs
     except GraphadError:
         return None
     except (IndexError, ArithmeticError):
@@ -177,7 +139,7 @@ def graphs_if_taken(case: OpCase) -> Graphs | None:
 
 
 def _of_variants(case: OpCase, found: Found, refused: Found) -> None:
-    own = names(case.traced())
+    own = graphs_of(case).of_value
     for kind in VARIANTS:
         for variant in variants(case, kind):
             graphs = graphs_if_taken(variant)
@@ -189,8 +151,18 @@ def _of_variants(case: OpCase, found: Found, refused: Found) -> None:
                 found[kind][name].add("variant")
 
 
-def _of_tensorflow(found: Found) -> None:
-    """Values and derivatives that TensorFlow has computed."""
+class Expression(NamedTuple):
+    """An expression that TensorFlow has computed: its record in the data, its ops, and these with the ops of the graphs in it."""
+
+    record: dict[str, Any]
+    outer: set[str]
+    all: set[str]
+
+
+@functools.cache
+def expressions() -> tuple[Expression, ...]:
+    """The expressions of all volumes that can be traced."""
+    made = []
     for volume in VOLUMES:
         index = json.loads((DATA / f"{volume}.json").read_text(encoding="utf-8"))
         arrays, seen = Reader(arrays_of(volume)), set()
@@ -208,11 +180,18 @@ def _of_tensorflow(found: Found) -> None:
                 graph = tf.function(body, autograph=False).get_concrete_function(*inputs.values()).graph
             except tf.errors.InvalidArgumentError:
                 continue  # one that runs only at once
-            for name in names(graph):
-                found["value"][name].add("TensorFlow")
-                for part in ("first", "second"):
-                    if any(reference is not None for reference in record.get(part, ())):
-                        found[part][name].add("TensorFlow")
+            made.append(Expression(record, {node.op.name for node in graph.nodes}, names(graph)))
+    return tuple(made)
+
+
+def _of_tensorflow(found: Found) -> None:
+    """Values and derivatives that TensorFlow has computed."""
+    for expression in expressions():
+        for name in expression.all:
+            found["value"][name].add("TensorFlow")
+            for part in ("first", "second"):
+                if any(reference is not None for reference in expression.record.get(part, ())):
+                    found[part][name].add("TensorFlow")
 
 
 def derived(case: OpCase) -> OpCase:
@@ -247,7 +226,7 @@ def derived_cases() -> tuple[OpCase, ...]:
     direct: set[str] = set()
     smallest: dict[str, tuple[int, OpCase]] = {}
     for _, _, case in all_cases():
-        graphs = Graphs(case)
+        graphs = graphs_of(case)
         direct |= graphs.of_value
         size = sum(np.size(x) for x in case.arrays)
         for name in graphs.of_first:
@@ -285,11 +264,11 @@ def cases_within_calls() -> tuple[OpCase, ...]:
     direct: set[str] = set()
     smallest: dict[str, tuple[tuple[int, ...], OpCase, str, list[TensorSpec]]] = {}
     for _, _, case in all_cases():
-        direct |= names(case.traced())
+        direct |= graphs_of(case).of_value
         sizes = [int(np.size(x)) for x in case.arrays]
         rank = -case.order, 0 in sizes, sum(sizes)
-        for kind, specs in _unknown(case):
-            for name in names(case.traced(specs)):
+        for kind, specs in unknown(case):
+            for name in graphs_of(case, kind).of_value:
                 if name not in smallest or rank < smallest[name][0]:
                     smallest[name] = rank, case, kind, specs
     chosen = [found[1:] for name, found in sorted(smallest.items()) if name not in direct]
@@ -422,6 +401,7 @@ __all__ = [
     "cases_within_calls",
     "derived",
     "derived_cases",
+    "expressions",
     "holes",
     "proofs",
 ]

@@ -17,6 +17,7 @@ from graphad.core.op import Op
 from graphad.core.registry import all_ops
 from graphad.core.spec import TensorSpec
 from graphad.ops.elementwise import Elementwise
+from tests.support.case_graphs import op_names
 from tests.support.case_tables import all_cases
 
 # Ops with sub-graphs, variables or random state, and ops that occur only in specialised graphs: they have their own tests.
@@ -49,7 +50,7 @@ def _covered() -> dict[str, str]:
     """Every op that occurs in the graphs of a case, and where."""
     found: dict[str, str] = {}
     for family, _, case in all_cases():
-        for name in case.op_names():
+        for name in op_names(case):
             found.setdefault(name, f"{family}: {case.name}")
     return found
 

@@ -23,7 +23,7 @@ def test_the_function_that_needs_scipy_is_named():
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     said = [line for line in done.stdout.splitlines() if "SciPy" in line]
     *eager, traced = [line.partition(" computed by SciPy, which is not installed")[0] for line in said]

@@ -9,7 +9,7 @@ import sys
 
 import msgpack
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serialization.errors import (
@@ -312,7 +312,7 @@ junk = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400)
 @given(data=st.data())
 def test_mutated_models_with_right_digests_load_or_raise_a_load_error(data, tmp_path_factory):
     path = _mutable(tmp_path_factory)
@@ -354,7 +354,7 @@ def _mutable(factory) -> str:
     return _PATHS[0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(body=st.binary(max_size=200), keep=st.integers(0, 400))
 def test_random_bodies_raise_a_load_error(body, keep):
     start = bytes(_VALID[:keep])

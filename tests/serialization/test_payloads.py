@@ -181,7 +181,7 @@ def test_saving_over_a_mapped_model_keeps_the_mapping(tmp_path):
     assert not old["w"].any() and len(payload_files(path)) == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(DTYPES)), st.lists(st.integers(0, 40), max_size=3)), max_size=12

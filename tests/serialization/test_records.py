@@ -81,7 +81,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(values)
 def test_any_value_survives_encoding(value):
     body = encode(VALUE, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,15 @@ def most_resident() -> int:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def nothing_prepared() -> None:
+    """Wait until what tests before have asked for is compiled: one thread does it, one after the other."""
+    from graphad.compiler.plan import tiers  # processes that measure a whole import do without
+
+    done = threading.Event()
+    tiers._background(done.set)
+    assert done.wait(600)
 
 
 def least_peak(work: Callable[[], Any], enough: float = 0) -> int:

@@ -217,25 +217,8 @@ class OpCase:
     def specs(self) -> list[TensorSpec]:
         return [x.spec for x in self.tensors()]
 
-    def op_names(self) -> set[str]:
-        """Every op in the graphs of the call and of its first and second derivative, with known and with unknown shapes."""
-        kinds = [self.specs()]
-        if "sizes" in self.unknown:
-            kinds.append([TensorSpec.of((None,) * np.ndim(x), spec_of(x).dtype) for x in self.arrays])
-        if "rank" in self.unknown:
-            kinds.append([TensorSpec.of(None, spec_of(x).dtype) for x in self.arrays])
-        graphs = []
-        for specs in kinds:
-            graphs.append(self.traced(specs))
-            if self.order and self.sources:
-                bars = [spec if spec.dtype.is_differentiable else None for spec in graphs[-1].output_specs]
-                if any(bar is not None for bar in bars):
-                    graphs.append(self.traced_gradient(specs, bars))
-                if self.order > 1 and len(bars) == 1 and bars[0] is not None:
-                    graphs.append(trace_flat(lambda *xs: self._second(xs), [*specs, bars[0]], "second").graph)
-        return {node.op.name for graph in graphs for node in graph.nodes}
-
-    def _second(self, xs: Sequence[Any]) -> list[Any]:
+    def second(self, xs: Sequence[Any]) -> list[Any]:
+        """The gradient of the gradient by the sources and the cotangent, which comes last."""
         tensors, bar = xs[:-1], xs[-1]
         sources = [tensors[i] for i in self.sources]
         with GradientTape() as tape:

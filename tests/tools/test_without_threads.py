@@ -70,7 +70,7 @@ def test_programs_run_where_few_threads_may_be_started(allowed, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRAPHAD_CACHE_DIR": str(tmp_path / "kernels")}
     done = subprocess.run(
         [sys.executable, str(program), str(allowed), str(tmp_path / "model")],
-        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["30.0 36.0", "3.0", "[0.0, 1.0, 2.0, 3.0]", "0.5"], done.stderr
     assert "Traceback" not in done.stderr

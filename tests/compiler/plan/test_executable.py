@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphad.compiler.plan import buffers, tiers
@@ -52,7 +52,7 @@ def check(graph: Graph, values: Any, native: bool = True) -> Executable:
     return executable
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40)
 @given(
     graphs.steps,
     graphs.sizes,

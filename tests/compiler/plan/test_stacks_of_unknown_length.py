@@ -23,6 +23,7 @@ from graphad.core.spec import TensorSpec
 from graphad.ops.control.loop import Loop
 from graphad.tools.explain import explain
 from graphad.trace.tracer import trace_flat
+from tests.support.memory import nothing_prepared
 from tests.support.rooms import ROOT
 
 STEPS = [0, 1, 2, 17, 300]
@@ -201,6 +202,7 @@ def test_large_stacks_do_not_outlive_the_call():
     f = tf.function(gradient_of(until_small), jit_compile=True)
     x = tf.constant(np.ones(50_000))
     f(x, tf.constant(2))
+    nothing_prepared()
     tracemalloc.start()
     try:
         f(x, tf.constant(60))

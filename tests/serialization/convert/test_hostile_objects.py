@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -46,6 +44,7 @@ from tests.serialization.convert.hostile import (
     refused,
 )
 from tests.serialization.convert.in_memory import EMPTY, read, records_of, with_payloads
+from tests.support.memory import least_peak
 
 # G7: captures and variables
 
@@ -304,13 +303,11 @@ def test_objects_nested_deeply_are_saved_and_loaded():
 def test_objects_cost_little_and_are_counted():
     many = objects(*[ObjectRecord(ListNode())] * 20_000)
     body = model_to_body(many)
-    tracemalloc.start()
-    try:
-        assert isinstance(
-            ObjectReader(model_from_body(FORMAT_VERSION, body), Arrays(ARRAYS)).root(), list | Restored
-        )
-        assert tracemalloc.get_traced_memory()[1] < 45 * len(body)
-    finally:
-        tracemalloc.stop()
+
+    def read() -> None:
+        root = ObjectReader(model_from_body(FORMAT_VERSION, body), Arrays(ARRAYS)).root()
+        assert isinstance(root, list | Restored)
+
+    assert least_peak(read, 45 * len(body)) < 45 * len(body)
     with pytest.raises(LimitExceededError, match="objects"):
         model_from_body(FORMAT_VERSION, model_to_body(objects(*[ObjectRecord(ListNode())] * 300_000)))

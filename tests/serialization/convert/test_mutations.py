@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serialization.convert.objects import ObjectReader
@@ -16,9 +16,7 @@ from tests.serialization.rich import Rich, signatures
 from tests.support.memory import least_peak
 from tests.support.work import calls_in
 
-QUIETLY = settings(
-    max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, database=None
-)
+QUIETLY = settings(max_examples=400)
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def in_fresh_process(code: str, *arguments: str) -> str:
         cwd=tempfile.gettempdir(),
         env=environment,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -104,7 +104,8 @@ def check(op, image, filters, dtype):
 def test_values_and_gradients_are_those_of_products_of_all_windows(image, filters, dtype, way):
     strides = (1, 1), (2, 2), (2, 1), (3, 2)
     paddings = "SAME", "VALID", ((1, 2), (0, 3))
-    for stride, padding, dilation in itertools.product(strides, paddings, ((1, 1), (2, 1), (2, 3))):
+    every = list(itertools.product(strides, paddings, ((1, 1), (2, 1), (2, 3))))
+    for stride, padding, dilation in every[dtype == "float64" :: 2]:  # each with one of the dtypes
         op = Convolution(stride, padding, dilation)
         spans = [(k - 1) * d + 1 for k, d in zip(filters, dilation, strict=False)]
         if padding == "VALID" and any(n < span for n, span in zip(image[1:-1], spans, strict=True)):
