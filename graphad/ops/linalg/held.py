@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard
 
 import numpy as np
@@ -77,12 +76,12 @@ class MadeOf(KeepsArguments, Trackable):
         given = [self._taken(name, x) for name, x in bound.arguments.items()]
 
         def again(values: list[Any]) -> Any:
-            values = _as_data_of(values, given)
-            if values is None:
+            data = _as_data_of(values, given)
+            if data is None:
                 return None
-            arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
+            arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, data, strict=True)))
             args, kwargs = arguments.args, arguments.kwargs
-            if all(map(_is_whole, values, given)):
+            if all(map(_is_whole, data, given)):
                 return type(self)(*args, **kwargs)
             return type(self)._of_marks(args, kwargs)
 
@@ -90,10 +89,10 @@ class MadeOf(KeepsArguments, Trackable):
 
     def _taken(self, name: str, x: Any) -> Any:
         """An argument as it stands in the record."""
-        if "dtype" not in vars(self):  # of marks there are no numbers
+        if x is None or "dtype" not in vars(self):  # of marks there are no numbers
             return x
         held = vars(self).get(_HELD + name)
-        return x if x is None else as_data(x, vars(self)["dtype"], name in self._lists) if held is None else held
+        return as_data(x, vars(self)["dtype"], name in self._lists) if held is None else held
 
     @classmethod
     def _of_marks(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Self:
@@ -144,7 +143,7 @@ def _as_data_of(values: list[Any], given: list[Any]) -> list[Any] | None:
         lift(x) if isinstance(x, Sparse) else _zeros_in_place_of(y) if x is None and is_one else x
         for x, y, is_one in zip(new, old, is_data, strict=True)
     ]
-    return rebuild(parts)
+    return rebuild(parts)  # type: ignore[no-any-return]
 
 
 def _zeros_in_place_of(x: Any) -> Any:
