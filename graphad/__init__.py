@@ -70,6 +70,7 @@ register_later(
         "graphad.ops.linalg.eigen": "eigh hermitian_eigenvalues singular_values svd",
         "graphad.ops.linalg.factors": "eig lu qr",
         "graphad.ops.linalg.functions": "expm logm matrix_direction sqrtm",
+        "graphad.ops.linalg.pseudo_inverse": "pseudo_inverse",
         "graphad.ops.linalg.systems": "cholesky inv solve triangular_solve",
         "graphad.ops.linalg.tridiagonal": "tridiagonal_eigenvalues",
         "graphad.ops.math.bessel": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1 "

@@ -5,7 +5,7 @@ The modules by subject:
     products              matmul, contraction, axis_products, direct
     systems, factors      systems, determinants, factors, eigen, banded, tridiagonal, iterative
     diagonals             diagonal, diagonals
-    matrix functions      functions, functions_there, composed, norms
+    matrix functions      functions, functions_there, composed, pseudo_inverse, norms
     linear operators      operators, shaped, held, structured, circulant, identities, low_rank,
                           operator_products, operator_slices
 """

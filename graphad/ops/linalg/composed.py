@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import AxisLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import eye, zeros_like
+from graphad.ops.array.create import eye, stop_gradient, zeros_like
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
@@ -20,6 +21,7 @@ from graphad.ops.control.branch import conditional
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.eigen import svd
 from graphad.ops.linalg.matmul import matmul
+from graphad.ops.linalg.pseudo_inverse import PseudoInverse
 from graphad.ops.linalg.systems import cholesky, cholesky_solve
 from graphad.ops.math import greater
 from graphad.ops.math.cast import cast
@@ -53,7 +55,7 @@ def pinv(
     a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """The Moore-Penrose inverse of [..., m, n] from its singular values; those up to rcond times the largest count as
-    0.
+    0. Derivatives are those for changes that keep how many are left.
 
     Args:
       rcond: The relative threshold; by default 10 * max(m, n) * the machine epsilon of the dtype.
@@ -64,12 +66,13 @@ def pinv(
     Source: Penrose, A generalized inverse for matrices, 1955.
     """
     a = lift(a)
-    s, u, v = svd(a)
+    s, u, v = svd(stop_gradient(a))
     if rcond is None:
         rcond = _larger_size(a, s) * (10.0 * float(np.finfo(s.dtype.as_numpy_dtype).eps))
     kept = s > cast(rcond, s.dtype)[..., None] * reduce_max(s, axis=-1, keepdims=True)
     inverse = where(kept, 1 / where(kept, s, 1 + zeros_like(s)), zeros_like(s))
-    return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
+    y = matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
+    return bind(PseudoInverse(), y, a)
 
 
 @blaming

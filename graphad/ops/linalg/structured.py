@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphad.core.annotations import TensorLike
-from graphad.core.convert import lift
+from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import float32, int32
 from graphad.core.errors import DTypeError, InvalidArgumentError
 from graphad.core.kinds import INEXACT, require_kind
@@ -22,7 +22,7 @@ from graphad.ops.array.support import static_array
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part
-from graphad.ops.linalg.held import Held, computed, of_rank
+from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.identities import LinearOperatorScaledIdentity
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
@@ -177,7 +177,7 @@ class LinearOperatorTridiag(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
-    _rows = Held()
+    diagonals = Held()
     _lists = frozenset(["diagonals"])
 
     def __init__(
@@ -185,15 +185,18 @@ class LinearOperatorTridiag(LinearOperator):
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = None, name: str = "LinearOperatorTridiag",
     ) -> None:  # fmt: skip
-        parts = diagonals if isinstance(diagonals, list | tuple) else [diagonals]
         self._sliced = (("diagonals", -1 if diagonals_format == "sequence" else 2),)
-        self._rows = of_rank(
-            name, computed(lambda: compact_diagonals(name, diagonals, diagonals_format), *parts), 2
-        )
+        self.diagonals_format = diagonals_format
+        self.diagonals = _lifted(name, diagonals, diagonals_format)
+        rows = of_rank(name, self._rows, 2)
         is_square = settled(name, "is_square", is_square, True, "a tridiagonal operator is square")
         super().__init__(
-            self._rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+            rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
+
+    @property
+    def _rows(self) -> Any:
+        return compact_diagonals(type(self).__name__, self.diagonals, self.diagonals_format)
 
     @property
     def shape(self) -> TensorShape:
@@ -215,6 +218,19 @@ class LinearOperatorTridiag(LinearOperator):
         return self._rows[..., 1, :]  # type: ignore[no-any-return]
 
 
+def _lifted(name: str, diagonals: Any, form: str) -> Any:
+    """Diagonals as a tensor, or those of a sequence as a list of tensors; variables as they are."""
+    parts = diagonals if isinstance(diagonals, list | tuple) else [diagonals]
+    if any(isinstance(x, Handle) for x in parts):
+        return diagonals
+    if form != "sequence":
+        return lift(diagonals)
+    if len(parts) != 3:
+        return diagonals  # refused where they are joined
+    middle = lift(diagonals[1])
+    return [lift_pair(name, diagonals[0], middle)[0], middle, lift_pair(name, diagonals[2], middle)[0]]
+
+
 class LinearOperatorHouseholder(LinearOperator):
     """The reflection x - 2 v v^H x along v, which is [..., n] scaled to length 1.
 
@@ -228,7 +244,6 @@ class LinearOperatorHouseholder(LinearOperator):
     _sliced = (("reflection_axis", 1),)
 
     reflection_axis = Held()
-    _unit = Held()
 
     def __init__(
         self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -236,14 +251,14 @@ class LinearOperatorHouseholder(LinearOperator):
         name: str = "LinearOperatorHouseholder",
     ) -> None:  # fmt: skip
         self.reflection_axis = of_rank(name, reflection_axis, 1)
-        self._unit = computed(self._scaled, reflection_axis)
         settled(name, "is_self_adjoint", is_self_adjoint, True, "a reflection is self-adjoint")
         settled(name, "is_positive_definite", is_positive_definite, False, "a reflection is not definite")
         settled(name, "is_non_singular", is_non_singular, True, "a reflection is its own inverse")
         settled(name, "is_square", is_square, True, "a reflection is square")
         super().__init__(self.reflection_axis.dtype, None, True, True, False, True, name)
 
-    def _scaled(self) -> Any:
+    @property
+    def _unit(self) -> Any:
         """The axis as a column of length 1."""
         axis = self.reflection_axis
         size = reduce_sum(abs_of(axis) * abs_of(axis), axis=-1, keepdims=True)

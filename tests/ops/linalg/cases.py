@@ -205,6 +205,8 @@ SOLVE = [
     OpCase(
         la.inv, complex_(2, 2) + 4 * np.eye(2), adjoint=True, expected=lambda x: np.conj(np.linalg.inv(x).T)
     ),
+    OpCase(la.pinv, real(2, 4, 3), expected=np.linalg.pinv),
+    OpCase(la.pinv, complex_(2, 3), expected=np.linalg.pinv),
     OpCase(la.det, definite(2, 3, 3), expected=np.linalg.det),
     OpCase(la.det, complex_(2, 2), expected=np.linalg.det),
     OpCase(cofactors, real(2, 3, 3), expected=_cofactors, float32=False),

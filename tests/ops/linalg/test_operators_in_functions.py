@@ -160,3 +160,78 @@ def test_an_operator_of_arguments_that_were_given_as_lists(made):
     np.testing.assert_allclose(found.to_dense(), want.to_dense(), rtol=1e-6)
     back = tf.function(lambda o: o)(want)
     np.testing.assert_allclose(back.to_dense(), want.to_dense(), rtol=1e-6)
+
+
+NUMBERS = {
+    "diagonal": lambda: DIAG([1.0, 2.0]),
+    "matrix": lambda: linalg.LinearOperatorFullMatrix(np.array([[1.0, 2.0], [3.0, 4.0]])),
+    "triangle": lambda: linalg.LinearOperatorLowerTriangular([[1.0, 0.0], [3.0, 4.0]]),
+    "scaled": lambda: linalg.LinearOperatorScaledIdentity(2, 3.0),
+    "toeplitz": lambda: linalg.LinearOperatorToeplitz([1.0, 2.0], [1.0, 3.0]),
+    "circulant": lambda: linalg.LinearOperatorCirculant([1.0, 2.0], tf.float32),
+    "compact": lambda: linalg.LinearOperatorTridiag([[1.0, 2.0], [5.0, 3.0], [1.0, 1.0]]),
+    "sequence": lambda: linalg.LinearOperatorTridiag([[1.0], [5.0, 3.0], [4.0]], "sequence"),
+    "update": lambda: linalg.LinearOperatorLowRankUpdate(DIAG([1.0, 2.0]), [[1.0], [2.0]], [3.0]),
+    "kronecker": lambda: linalg.LinearOperatorKronecker([DIAG([1.0, 2.0]), DIAG([3.0, 5.0])]),
+    "composition": lambda: linalg.LinearOperatorComposition([DIAG([1.0, 2.0]), DIAG([3.0, 5.0])]),
+}
+
+
+@pytest.mark.parametrize("make", NUMBERS.values(), ids=NUMBERS)
+def test_a_tape_follows_an_operator_of_numbers(make):
+    operator = make()
+
+    def size(own):
+        return tf.reduce_sum(own.to_dense() ** 3)
+
+    with tf.GradientTape() as tape:
+        tape.watch(operator)
+        y = size(operator)
+    slope = tape.gradient(y, operator)
+    assert type(slope) is type(operator)
+    parts, slopes = (tf.nest.flatten(x, expand_composites=True) for x in (operator, slope))
+    again = tf.nest.pack_sequence_as(operator, parts, expand_composites=True)
+    for k, (part, found) in enumerate(zip(parts, slopes, strict=True)):
+        for place in np.ndindex(part.numpy().shape):
+            step = np.zeros(part.shape, part.dtype.as_numpy_dtype)
+            step[place] = 1e-2
+            ends = []
+            for sign in (1, -1):
+                moved = [*parts[:k], part + sign * step, *parts[k + 1 :]]
+                ends.append(size(tf.nest.pack_sequence_as(again, moved, expand_composites=True)).numpy())
+            np.testing.assert_allclose((ends[0] - ends[1]) / 2e-2, found.numpy()[place], rtol=2e-2, atol=2e-2)
+
+
+def test_the_gradient_of_an_axis_of_a_reflection():
+    operator = linalg.LinearOperatorHouseholder(np.array([1.0, 2.0]))
+    with tf.GradientTape() as tape:
+        tape.watch(operator)
+        y = tf.reduce_sum(operator.to_dense() ** 3)
+    found = tape.gradient(y, operator).reflection_axis
+
+    def size(v):
+        return np.sum((np.eye(2) - 2 * np.outer(v, v) / (v @ v)) ** 3)
+
+    v, h = np.array([1.0, 2.0]), 1e-6
+    steps = h * np.eye(2)
+    np.testing.assert_allclose(found, [(size(v + s) - size(v - s)) / (2 * h) for s in steps], rtol=1e-6)
+
+
+def test_parts_of_an_operator_that_nothing_reads_have_no_gradient_or_zeros():
+    a, b = DIAG([1.0, 2.0]), linalg.LinearOperatorFullMatrix([[1.0, 2.0], [3.0, 4.0]])
+    both = linalg.LinearOperatorKronecker([a, b])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([a, b, both])
+        y = tf.reduce_sum(a.to_dense() ** 2)
+    first, second = tape.gradient(y, [a, b])
+    assert second is None
+    assert first.diag_part().numpy().tolist() == [2.0, 4.0]
+    product = tape.gradient(y, both)
+    assert product.operators[0].diag_part().numpy().tolist() == [2.0, 4.0]
+    assert product.operators[1].to_dense().numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_tridiagonal_operator_tells_its_diagonals():
+    operator = linalg.LinearOperatorTridiag([[1.0], [5.0, 3.0], [4.0]], diagonals_format="sequence")
+    assert operator.diagonals_format == "sequence"
+    assert [x.numpy().tolist() for x in operator.diagonals] == [[1.0], [5.0, 3.0], [4.0]]
