@@ -61,6 +61,11 @@ class LinearOperatorCirculant(LinearOperator):
         self._axes = tuple(range(-self._depth, 0))
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments with which it was made, its name among them."""
+        return super().parameters | {"name": self.name}
+
+    @property
     def block_depth(self) -> int:
         """The number of axes of the signal."""
         return self._depth
@@ -155,6 +160,15 @@ class LinearOperatorCirculant(LinearOperator):
             f"{self.name}: the spectrum holds a 0.",
             [],
         )
+
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
+        """Raise if an eigenvalue of the Hermitian part is not positive."""
+        if self.dtype.is_complex:  # then they are known to the last bit, 0 among them
+            eigenvalues = self.spectrum
+        else:
+            eigenvalues = fftnd(cast(self.convolution_kernel(), self._wide), axes=self._axes)
+        is_positive = reduce_all(real(eigenvalues) > 0)
+        require(is_positive, f"{self.name}: the operator is not positive definite.", [])
 
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> None:
         """Raise if the matrix is not real."""

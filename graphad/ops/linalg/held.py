@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
+from graphad.core.composites import flatten_records
 from graphad.core.configured import KeepsArguments
 from graphad.core.convert import lift, lift_like, lift_own
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.nest import Form, Record, leaves_of
+from graphad.core.indexed_slices import IndexedSlices
+from graphad.core.nest import Form, Record, flatten, leaves_of
 from graphad.core.tensor import Handle, Tensor
 from graphad.core.trackable import Trackable
+from graphad.ops.array.create import zeros_like
 
 if TYPE_CHECKING:
     from graphad.core.annotations import TensorLike
@@ -22,20 +24,6 @@ if TYPE_CHECKING:
 
 
 _DATA = (Tensor, Handle, np.ndarray, np.generic)
-
-
-class Computed:
-    """What stands for a tensor that is computed at each use, since variables are among what it is made of."""
-
-    __slots__ = ("make",)
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-
-
-def computed(make: Callable[[], Any], *given: Any) -> Any:
-    """The tensor that `make` gives, or what stands for it where variables are among `given`."""
-    return Computed(make) if any(isinstance(x, Handle | Computed) for x in given) else make()
 
 
 class Held:
@@ -48,7 +36,7 @@ class Held:
         if operator is None:
             return self
         x = vars(operator)[self._name]
-        return x.make() if type(x) is Computed else lift_own(x) if isinstance(x, Handle) else x
+        return lift_own(x) if isinstance(x, Handle) else x
 
     def __set__(self, operator: Any, x: Any) -> None:
         vars(operator)[self._name] = x
@@ -70,15 +58,22 @@ class MadeOf(KeepsArguments, Trackable):
     def __graphad_record__(self) -> Record:
         """The arguments with which it was made: functions, branches and loops take operators apart, and make them again.
 
-        Floating and complex numbers of Python are tensors: operators that differ in them have one structure.
+        Floating and complex numbers of Python are tensors: operators that differ in them have one structure. Of gradients it is
+        an operator, with zeros for those that are None, and None if all are.
         """
         bound = self._graphad_made_with()
         names, given = tuple(bound.arguments), list(bound.arguments.values())
         if "dtype" in vars(self):  # of marks there are no numbers
             dtype = vars(self)["dtype"]
-            given = [as_data(x, dtype, name in self._lists) for name, x in zip(names, given, strict=True)]
+            given = [
+                as_data(self._own(name, x), dtype, name in self._lists)
+                for name, x in zip(names, given, strict=True)
+            ]
 
         def again(values: list[Any]) -> Any:
+            if _lacks_data(values, given):
+                return None
+            values = _with_zeros(values, given)
             arguments = inspect.BoundArguments(bound.signature, OrderedDict(zip(names, values, strict=True)))
             args, kwargs = arguments.args, arguments.kwargs
             if all(map(_is_whole, values, given)):
@@ -86,6 +81,12 @@ class MadeOf(KeepsArguments, Trackable):
             return type(self)._of_marks(args, kwargs)
 
         return Record(Form(type(self), names, again), given)
+
+    def _own(self, name: str, x: Any) -> Any:
+        """The tensor with which the operator computes where an array or numbers were given: it is followed by tapes."""
+        own = vars(self).get(f"_held_{name}", vars(self).get(f"_held__{name}"))
+        is_data = isinstance(own, Tensor | list) and x is not None
+        return own if is_data and not isinstance(x, Handle | Tensor) else x
 
     @classmethod
     def _of_marks(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Self:
@@ -122,6 +123,27 @@ def as_data(x: Any, dtype: DType, is_list: bool = False) -> Any:
     return lift(x, dtype) if is_data and all(isinstance(leaf, (int, float, kind)) for leaf in leaves) else x
 
 
+def _lacks_data(values: list[Any], given: list[Any]) -> bool:
+    """Whether none of the tensors that were given has a gradient."""
+    found = [
+        x for x, y in zip(leaves_of(values), leaves_of(given), strict=True) if isinstance(y, (*_DATA, MadeOf))
+    ]
+    return bool(found) and all(x is None for x in found)
+
+
+def _with_zeros(values: list[Any], given: list[Any]) -> list[Any]:
+    """The gradients of arguments as an operator takes them: dense, and zeros for None."""
+    leaves, rebuild = flatten(values)
+    return rebuild([_as_gradient(x, y) for x, y in zip(leaves, leaves_of(given), strict=True)])  # type: ignore[no-any-return]
+
+
+def _as_gradient(x: Any, given: Any) -> Any:
+    if x is not None or not isinstance(given, (*_DATA, MadeOf)):
+        return lift(x) if isinstance(x, IndexedSlices) else x
+    parts, rebuild = flatten_records(given)
+    return rebuild([zeros_like(part) for part in parts])
+
+
 def _is_whole(x: object, given: object) -> bool:
     """Whether an argument can be computed with: no mark took the place of a tensor that was given."""
     leaves, before = leaves_of(x), leaves_of(given)
@@ -141,14 +163,14 @@ def is_operator(x: object) -> TypeGuard[Any]:
     return isinstance(x, MadeOf)
 
 
-def of_rank(name: str, x: TensorLike | Computed, least: int, dtype: DType | None = None) -> Any:
-    """x as a tensor of known rank; a variable, and what is computed from one, as it is, to be an attribute that is `Held`.
+def of_rank(name: str, x: TensorLike, least: int, dtype: DType | None = None) -> Any:
+    """x as a tensor of known rank; a variable as it is, to be an attribute that is `Held`.
 
     Raises: InvalidArgumentError: its rank is not known, or below `least`.
     """
-    found = lift_like(name, x.make() if isinstance(x, Computed) else x, dtype)
+    found = lift_like(name, x, dtype)
     if found.ndim is None or found.ndim < least:
         raise InvalidArgumentError(
             f"{name}: an argument has shape {found.shape}; rank {least} is needed at least."
         )
-    return x if isinstance(x, Handle | Computed) else found
+    return x if isinstance(x, Handle) else found

@@ -50,8 +50,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         is_square: bool | None = None, name: str = "LinearOperatorLowRankUpdate",
     ) -> None:  # fmt: skip
         self.base_operator = base_operator
-        self.u = of_rank(name, u, 2, base_operator.dtype)
-        self.v = of_rank(name, u if v is None else v, 2, base_operator.dtype)
+        left = of_rank(name, u, 2, base_operator.dtype)
+        self.u, self.v = left, left if v is None else of_rank(name, v, 2, base_operator.dtype)
         self.diag_update = None if diag_update is None else of_rank(name, diag_update, 1, base_operator.dtype)
         self.is_diag_update_positive = diag_update is None or is_diag_update_positive
         self._require_shapes(name)

@@ -22,7 +22,7 @@ from graphad.ops.array.support import static_array
 from graphad.ops.linalg.banded import compact_diagonals, tridiagonal_matmul, tridiagonal_solve, turned
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag, diag_part
-from graphad.ops.linalg.held import Held, computed, of_rank
+from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.identities import LinearOperatorScaledIdentity
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
@@ -177,7 +177,7 @@ class LinearOperatorTridiag(LinearOperator):
     Raises: InvalidArgumentError (a ValueError): shapes that do not fit.
     """
 
-    _rows = Held()
+    _diagonals = Held()
     _lists = frozenset(["diagonals"])
 
     def __init__(
@@ -185,15 +185,20 @@ class LinearOperatorTridiag(LinearOperator):
         is_self_adjoint: bool | None = None, is_positive_definite: bool | None = None,
         is_square: bool | None = None, name: str = "LinearOperatorTridiag",
     ) -> None:  # fmt: skip
-        parts = diagonals if isinstance(diagonals, list | tuple) else [diagonals]
+        is_list = diagonals_format == "sequence" and isinstance(diagonals, list | tuple)
         self._sliced = (("diagonals", -1 if diagonals_format == "sequence" else 2),)
-        self._rows = of_rank(
-            name, computed(lambda: compact_diagonals(name, diagonals, diagonals_format), *parts), 2
-        )
+        self._diagonals = [_as_held(x) for x in diagonals] if is_list else _as_held(diagonals)
+        self._form = diagonals_format
+        rows: Tensor = of_rank(name, compact_diagonals(name, self._diagonals, self._form), 2)
         is_square = settled(name, "is_square", is_square, True, "a tridiagonal operator is square")
         super().__init__(
-            self._rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+            rows.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
         )
+
+    @property
+    def _rows(self) -> Any:
+        """The diagonals as rows, at each use: a variable may have another value, a tape may follow them from now on."""
+        return compact_diagonals(self.name, self._diagonals, self._form)
 
     @property
     def shape(self) -> TensorShape:
@@ -215,6 +220,11 @@ class LinearOperatorTridiag(LinearOperator):
         return self._rows[..., 1, :]  # type: ignore[no-any-return]
 
 
+def _as_held(x: Any) -> Any:
+    """A variable as it is, anything else as a tensor."""
+    return x if isinstance(x, Handle) else lift(x)
+
+
 class LinearOperatorHouseholder(LinearOperator):
     """The reflection x - 2 v v^H x along v, which is [..., n] scaled to length 1.
 
@@ -228,7 +238,6 @@ class LinearOperatorHouseholder(LinearOperator):
     _sliced = (("reflection_axis", 1),)
 
     reflection_axis = Held()
-    _unit = Held()
 
     def __init__(
         self, reflection_axis: Any, is_non_singular: bool | None = None, is_self_adjoint: bool | None = None,
@@ -236,15 +245,15 @@ class LinearOperatorHouseholder(LinearOperator):
         name: str = "LinearOperatorHouseholder",
     ) -> None:  # fmt: skip
         self.reflection_axis = of_rank(name, reflection_axis, 1)
-        self._unit = computed(self._scaled, reflection_axis)
         settled(name, "is_self_adjoint", is_self_adjoint, True, "a reflection is self-adjoint")
         settled(name, "is_positive_definite", is_positive_definite, False, "a reflection is not definite")
         settled(name, "is_non_singular", is_non_singular, True, "a reflection is its own inverse")
         settled(name, "is_square", is_square, True, "a reflection is square")
         super().__init__(self.reflection_axis.dtype, None, True, True, False, True, name)
 
-    def _scaled(self) -> Any:
-        """The axis as a column of length 1."""
+    @property
+    def _unit(self) -> Any:
+        """The axis as a column of length 1, at each use: a tape may follow the axis from now on."""
         axis = self.reflection_axis
         size = reduce_sum(abs_of(axis) * abs_of(axis), axis=-1, keepdims=True)
         return expand_dims(axis / cast(size**0.5, axis.dtype), -1)
