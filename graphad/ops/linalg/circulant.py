@@ -61,11 +61,6 @@ class LinearOperatorCirculant(LinearOperator):
         self._axes = tuple(range(-self._depth, 0))
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """The arguments with which it was made, its name among them."""
-        return super().parameters | {"name": self.name}
-
-    @property
     def block_depth(self) -> int:
         """The number of axes of the signal."""
         return self._depth
