@@ -494,3 +494,17 @@ def test_what_runs_a_cell_names_the_loop_that_does(name):
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "int8", "uint64", "complex64", "bool"])
 def test_all_dtypes_but_bool_are_numeric(name):
     assert tf.as_dtype(name).is_numeric is (name != "bool")
+
+
+def test_fused_batch_norm_takes_arrays_in_the_dtype_of_the_images() -> None:
+    x = tf.constant(np.arange(8.0).reshape(2, 1, 2, 2), tf.float32)
+    for is_training in (True, False):
+        arrays = tf.compat.v1.nn.fused_batch_norm(
+            x, np.ones(2), np.zeros(2), np.zeros(2), np.ones(2), is_training=is_training
+        )
+        tensors = tf.compat.v1.nn.fused_batch_norm(
+            x, tf.ones(2), tf.zeros(2), tf.zeros(2), tf.ones(2), is_training=is_training
+        )
+        for y, z in zip(arrays, tensors, strict=True):
+            assert y.dtype == tf.float32
+            np.testing.assert_array_equal(y, z)

@@ -10,6 +10,7 @@ from typing import Any
 
 from graphad.core import dtypes
 from graphad.core.annotations import AxisLike, DTypeLike, ShapeLike, TensorLike
+from graphad.core.convert import lift_like
 from graphad.core.errors import ArgumentTypeError, DTypeError, InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
@@ -396,7 +397,8 @@ def fused_batch_norm(
     def beside(given: TensorLike) -> Tensor:
         return array.reshape(given, [-1 if k == axis else 1 for k in range(rank)])
 
-    given = [array.convert_to_tensor(old) for old in (mean, variance) if old is not None]
+    gain, shift = lift_like(op, scale, wide.dtype), lift_like(op, offset, wide.dtype)
+    given = [lift_like(op, old, wide.dtype) for old in (mean, variance) if old is not None]
     if is_training:
         center, spread = nn.moments(wide, others)
         size = math.cast(array.size(wide) // array.shape(wide)[axis], wide.dtype)
@@ -410,7 +412,7 @@ def fused_batch_norm(
         images.dims or ()
     ):  # NaN is what is kept; no element is normalised, and no gradient is lost
         center, spread = array.zeros_like(center), array.ones_like(spread)
-    y = nn.batch_normalization(wide, beside(center), beside(spread), beside(offset), beside(scale), epsilon)
+    y = nn.batch_normalization(wide, beside(center), beside(spread), beside(shift), beside(gain), epsilon)
     return math.cast(y, images.dtype), kept[0], kept[1]
 
 

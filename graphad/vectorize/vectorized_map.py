@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphad.autograph.convert import converted
@@ -40,7 +40,7 @@ def vectorized_map(
       elems: A tensor [rows, ...] or a nest of such tensors; a single row is combined with all rows of the others.
       fallback_to_while_loop: Accepted for compatibility: an op without a batching rule is always run row by row.
       warn: Accepted for compatibility.
-    Returns: A nest like the result of `fn`, each tensor stacked along a new first axis.
+    Returns: A nest like the result of `fn`, each tensor stacked along a new first axis; None stays None.
     Raises: InvalidArgumentError: the tensors have different numbers of rows, or none.
     Example:
       >>> vectorized_map(lambda row: reduce_sum(row * row), constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
@@ -77,11 +77,21 @@ def _mapped(fn: Callable[[Any], Any], elems: NestLike) -> Any:
             level.escapes.hand_on(level.below)
             raise
         level.escapes.check("vectorized_map")
-        flat, rebuild_out = flatten_records(out)
-        flat = [lift(y) for y in flat]
+        flat, rebuild_out = _of_result(out)
     rows = [stack_rows(level, y) for y in flat]
     rows = [bind(IDENTITY, y) if any(y is x for x in stacks) else y for y in rows]
     return reranked(rebuild_out(rows), of_stack(level.size))
+
+
+def _of_result(out: Any) -> tuple[list[Tensor], Rebuild]:
+    """The tensors in what a function returned, and what makes its like of others; None stays in its place."""
+    leaves, rebuild = flatten_records(out)
+
+    def with_none(tensors: Iterable[Any]) -> Any:
+        given = iter(tensors)
+        return rebuild([None if leaf is None else next(given) for leaf in leaves])
+
+    return [lift(leaf) for leaf in leaves if leaf is not None], with_none
 
 
 def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[bool], rebuild: Rebuild) -> Any:
@@ -89,9 +99,9 @@ def _unknown(fn: Callable[[Any], Any], stacks: list[Tensor], is_shared: list[boo
     found: list[Rebuild] = []
 
     def run(*rows: Tensor) -> list[Any]:
-        flat, rebuild_out = flatten_records(fn(reranked(rebuild(list(rows)), of_slice)))
+        flat, rebuild_out = _of_result(fn(reranked(rebuild(list(rows)), of_slice)))
         found.append(rebuild_out)
-        return [lift(y) for y in flat]
+        return flat
 
     specs = [
         TensorSpec.of(None if x.dims is None else tuple(x.dims[0 if shared else 1 :]), x.dtype)

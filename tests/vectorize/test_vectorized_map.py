@@ -111,3 +111,25 @@ def test_a_row_does_not_leave_its_map():
     tf.vectorized_map(lambda r: kept.append(r) or r, tf.ones([3]))
     with pytest.raises(TypeError, match="cannot be used outside"):
         kept[0] + 1.0
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_none_in_a_result_stays_none(is_known):
+    def checked(row):
+        tf.debugging.assert_positive(row)
+
+    def with_none(row):
+        return {"none": None, "row": (2.0 * row, None)}
+
+    for fn in (checked, with_none):
+        mapped = lambda x, fn=fn: tf.vectorized_map(fn, x)  # noqa: E731
+        if not is_known:
+            mapped = tf.function(mapped, input_signature=[tf.TensorSpec([None, None])])
+        y = mapped(tf.constant([[1.0], [2.0]]))
+        if fn is checked:
+            assert y is None
+            with pytest.raises(tf.errors.InvalidArgumentError, match="-2"):
+                mapped(tf.constant([[1.0], [-2.0]]))
+        else:
+            assert y["none"] is None and y["row"][1] is None
+            np.testing.assert_array_equal(y["row"][0], [[2.0], [4.0]])

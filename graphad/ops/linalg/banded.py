@@ -49,7 +49,7 @@ from graphad.ops.directly import directly
 from graphad.ops.linalg.diagonal import matrix_rows
 from graphad.ops.linalg.diagonals import diag_part
 from graphad.ops.linalg.direct import SINGULAR
-from graphad.ops.linalg.eigen import eigh, eigvalsh
+from graphad.ops.linalg.eigen import Eigh, real_eigenvalues
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.systems import FACTORISED, require_matrix
 from graphad.ops.linalg.tridiagonal import TridiagonalEigenvalues, full_matrix
@@ -122,6 +122,8 @@ class BandedSolve(Op):
 
     def _solved(self, packed: Array, right: Array) -> Array:
         """The solution of one system [n, k]."""
+        if packed.shape[-1] == 1 and not packed[self.above].all():  # SciPy divides by it
+            raise MatrixError(SINGULAR)
         try:
             solve = library.linalg().solve_banded
             return solve((self.below, self.above), packed, right, check_finite=False)  # type: ignore[no-any-return]
@@ -375,9 +377,9 @@ def eigh_tridiagonal(
     values: Any
     vectors: Any = None
     if not eigvals_only:
-        values, vectors = eigh(full_matrix(middle, off))
+        values, vectors = bind(Eigh(), full_matrix(middle, off))
     elif middle.dtype.is_complex:
-        values = eigvalsh(full_matrix(middle, off))
+        values = real_eigenvalues(full_matrix(middle, off))
     else:
         values = bind(TridiagonalEigenvalues(), middle, off)
     if select == "i":

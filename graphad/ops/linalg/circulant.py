@@ -156,6 +156,15 @@ class LinearOperatorCirculant(LinearOperator):
             [],
         )
 
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
+        """Raise if an eigenvalue of the Hermitian part is not positive."""
+        if self.dtype.is_complex:  # then they are known to the last bit, 0 among them
+            eigenvalues = self.spectrum
+        else:
+            eigenvalues = fftnd(cast(self.convolution_kernel(), self._wide), axes=self._axes)
+        is_positive = reduce_all(real(eigenvalues) > 0)
+        require(is_positive, f"{self.name}: the operator is not positive definite.", [])
+
     def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> None:
         """Raise if the matrix is not real."""
         kernel = ifftnd(cast(self.spectrum, self._wide), axes=self._axes)

@@ -265,14 +265,14 @@ def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     Args:
       tensor: Tensor [..., n, n], a float or complex dtype, of which the lower triangle is read; the gradient is lower
         triangular.
-    Returns: (values [..., n], of a real dtype; vectors [..., n, n], one in each column).
+    Returns: (values [..., n], real numbers in the dtype of `tensor`; vectors [..., n, n], one in each column).
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
     Example:
       >>> linalg.eigh([[2.0, 0.0], [0.0, 1.0]])[0].numpy()
       array([1., 2.], dtype=float32)
     """
     values, vectors = bind(Eigh(), lift(tensor))
-    return values, vectors
+    return cast(values, vectors.dtype), vectors
 
 
 def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
@@ -280,10 +280,16 @@ def eigvalsh(tensor: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
       tensor: Tensor [..., n, n], a float or complex dtype, of which the lower triangle is read.
-    Returns: Real tensor [..., n], ascending.
+    Returns: Tensor [..., n] of the same dtype: real numbers, ascending.
     Raises: InvalidArgumentError (a ValueError): the matrices are not square; DTypeError (a TypeError): another dtype.
     """
-    return bind(HermitianEigenvalues(), lift(tensor))
+    x = lift(tensor)
+    return cast(real_eigenvalues(x), x.dtype)
+
+
+def real_eigenvalues(x: Tensor) -> Tensor:
+    """The eigenvalues of Hermitian matrices [..., n, n] as [..., n] of a real dtype."""
+    return bind(HermitianEigenvalues(), x)
 
 
 @overload

@@ -68,6 +68,8 @@ class _Slicer:
 
 def sliced(operator: Any, key: Any) -> Any:
     """Those matrices of a stack that `key` names, as an operator of the same class."""
+    if isinstance(key, list) and any(part is None or part is Ellipsis or type(part) is slice for part in key):
+        key = tuple(key)  # as for tensors
     key = key if isinstance(key, tuple) else (key,)
     batch = operator.dims[:-2]
     count = sum(1 for part in key if part is not None and part is not Ellipsis)

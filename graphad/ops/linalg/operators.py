@@ -24,7 +24,7 @@ from graphad.ops.array.squeezing import squeeze
 from graphad.ops.linalg.determinants import det
 from graphad.ops.linalg.diagonal import band_part
 from graphad.ops.linalg.diagonals import diag_part
-from graphad.ops.linalg.eigen import eigvalsh, svd
+from graphad.ops.linalg.eigen import real_eigenvalues, svd
 from graphad.ops.linalg.held import Held, of_rank
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
 from graphad.ops.linalg.matmul import matmul
@@ -254,10 +254,10 @@ class LinearOperator(Shaped):
                 f"{type(self).__name__}.eigvals: the operator must have is_self_adjoint=True; "
                 "use linalg.eigvals(operator.to_dense())."
             )
-        return self._eigvals()
+        return cast(self._eigvals(), self.dtype)
 
     def _eigvals(self) -> Tensor:
-        return eigvalsh(self.to_dense())
+        return real_eigenvalues(self.to_dense())
 
     def cond(self, name: str = "cond") -> Tensor:
         """The condition number: the largest singular value divided by the smallest."""
@@ -318,7 +318,7 @@ class LinearOperator(Shaped):
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
         """Raise if an eigenvalue of the Hermitian part is not positive."""
         dense = self.to_dense()
-        least = reduce_min(eigvalsh((dense + adjoint_of(dense)) * cast(0.5, self.dtype)), axis=-1)
+        least = reduce_min(real_eigenvalues((dense + adjoint_of(dense)) * cast(0.5, self.dtype)), axis=-1)
         require(reduce_all(least > 0), f"{self.name}: the operator is not positive definite.", [])
 
 
@@ -500,9 +500,11 @@ def _is_mirrored(operators: list[LinearOperator]) -> bool:
 
 
 def _are_adjoint(a: LinearOperator, b: LinearOperator) -> bool:
-    """Whether one is known to be the adjoint of the other, since it was made of it."""
-    return (isinstance(b, LinearOperatorAdjoint) and b.operator is a) or (
-        isinstance(a, LinearOperatorAdjoint) and a.operator is b
+    """Whether one is known to be the adjoint of the other: it was made of it, or is it and self-adjoint."""
+    return (
+        (a is b and a.is_self_adjoint is True)
+        or (isinstance(b, LinearOperatorAdjoint) and b.operator is a)
+        or (isinstance(a, LinearOperatorAdjoint) and a.operator is b)
     )
 
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from graphad.core import dtypes
 from graphad.core.annotations import DTypeLike, TensorLike
+from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
 from graphad.ops import linalg as ops
+from graphad.ops.linalg.eigen import Eigh, real_eigenvalues
 from graphad.ops.numpy import products, reductions, shapes
 from graphad.ops.numpy.promotion import cast_to, dims_of, inexact, promoted, rank_of, tensor_of
 
@@ -152,7 +154,7 @@ def eigh(a: TensorLike, UPLO: str = "L") -> EighResult:
       >>> numpy.linalg.eigh([[2.0, 0.0], [0.0, 3.0]]).eigenvalues.numpy()
       array([2., 3.])
     """
-    return EighResult(*ops.eigh(_lower(matrix_of("eigh", a), UPLO)))
+    return EighResult(*bind(Eigh(), _lower(matrix_of("eigh", a), UPLO)))
 
 
 @blaming
@@ -168,7 +170,7 @@ def eigvalsh(a: TensorLike, UPLO: str = "L") -> Tensor:
       >>> numpy.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).numpy()
       array([1., 3.])
     """
-    return ops.eigvalsh(_lower(matrix_of("eigvalsh", a), UPLO))
+    return real_eigenvalues(_lower(matrix_of("eigvalsh", a), UPLO))
 
 
 def inv(a: TensorLike) -> Tensor:

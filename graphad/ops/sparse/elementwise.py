@@ -39,7 +39,7 @@ from graphad.ops.math.select import minimum as smaller
 from graphad.ops.math.select import where
 from graphad.ops.sparse.places import in_line, is_sparse, sums_by_key
 from graphad.ops.sparse.rows import in_columns, total
-from graphad.ops.sparse.tensor import SparseTensor, flat_shape, require_sparse
+from graphad.ops.sparse.tensor import SparseTensor, SparseTensorValue, flat_shape, require_sparse
 from graphad.ops.state.effects import require
 
 
@@ -232,6 +232,7 @@ def add(a: Any, b: Any, threshold: TensorLike = 0) -> Tensor | SparseTensor:
              [4., 1.]], dtype=float32)
     """
     op = "sparse.add"
+    a, b = (require_sparse(op, x) if isinstance(x, SparseTensorValue) else x for x in (a, b))
     if not (is_sparse(a) and is_sparse(b)):
         sparse, dense = (a, b) if isinstance(a, SparseTensor) else (b, a)
         x = require_sparse(op, sparse, "a")

@@ -63,8 +63,9 @@ def sparse_dense_matmul(
     op = "sparse.sparse_dense_matmul"
     if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
         return adjoint_of(_product(op, b, adjoint_of(sp_a) if not adjoint_a else lift(sp_a), not adjoint_b))
-    dense = lift_like(op, b, require_sparse(op, sp_a, "sp_a").dtype)
-    return _product(op, sp_a, adjoint_of(dense) if adjoint_b else dense, adjoint_a)
+    sparse = require_sparse(op, sp_a, "sp_a")
+    dense = lift_like(op, b, sparse.dtype)
+    return _product(op, sparse, adjoint_of(dense) if adjoint_b else dense, adjoint_a)
 
 
 def _product(op: str, a: SparseTensor, b: Tensor, adjoint: bool) -> Tensor:
@@ -329,7 +330,7 @@ def bincount(
     """The number of times that each integer occurs.
 
     Args:
-      values: Non-negative integers, a tensor or a SparseTensor of rank 1 or 2, or a tensor of any rank with all counted together.
+      values: Non-negative integers, a tensor or a SparseTensor: of rank 1 or 2, or of any with all counted together.
       weights: The weight of each of them, of the same form; 1 by default.
       axis: 0 or None to count all of them together, -1 to count each row by itself.
       minlength, maxlength: Bounds of the size of the last axis, which is 1 at least; integers from `maxlength` on are not
@@ -366,7 +367,7 @@ def bincount(
                     f"{op}: weights have shape {given.shape}, values {dense.shape}; they must have the same shape."
                 )
             counted = reshaped(given, [-1])
-    if rank not in (1, 2) and (axis == -1 or isinstance(values, SparseTensor)):
+    if rank not in (1, 2) and axis == -1:
         raise InvalidArgumentError(f"{op}: values have rank {rank}; it must be 1 or 2.")
     keys = cast(found, int64)
     require(reduce_all(keys >= 0), f"{op}: the values are \x00; they must be non-negative.", [keys])

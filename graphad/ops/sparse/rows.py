@@ -153,8 +153,10 @@ def maxima(x: SparseTensor) -> Tensor | None:
         return None  # which of two zeros it is, is for the ops to say
     if not is_free(x.values):
         at = np.flatnonzero(values == np.repeat(found, np.diff(rows.starts)[filled]))
-        # Rows without a value, ties and NaN are for the ops.
-        return taken(x.values, at) if filled.all() and len(at) == len(found) else None
+        # Rows without a value, ties and NaN are for the ops: a tie in one row may stand for a NaN in another.
+        is_one = filled.all() and len(at) == len(found)
+        is_one = is_one and np.all((at >= rows.starts[:-1]) & (at < rows.starts[1:]))
+        return taken(x.values, at) if is_one else None
     whole = np.zeros(len(filled), values.dtype)
     whole[filled] = found
     return EagerTensor(whole)

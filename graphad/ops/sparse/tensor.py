@@ -315,7 +315,9 @@ class SparseTensorSpec(Sparse, TypeSpec):
 
 
 def require_sparse(op: str, x: object, name: str = "sp_input") -> SparseTensor:
-    """Raises: ArgumentTypeError: `x` is not a sparse tensor."""
+    """`x`, or a SparseTensor of its parts. Raises: ArgumentTypeError: it is not a sparse tensor."""
+    if isinstance(x, SparseTensorValue):
+        return SparseTensor.from_value(x)
     if not isinstance(x, SparseTensor):
         raise ArgumentTypeError(
             f"{op}: {name} is of type {type(x).__name__}; a SparseTensor is needed, for instance from sparse.from_dense."

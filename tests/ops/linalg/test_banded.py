@@ -169,3 +169,13 @@ def test_a_stack_of_banded_systems_is_what_each_of_them_is(monkeypatch: pytest.M
     others = np.ones((2, 3), bool)
     others[1, 0] = False
     np.testing.assert_allclose(found[others], each[others], rtol=1e-12)
+
+
+@pytest.mark.parametrize("partial_pivoting", [True, False])
+def test_a_singular_system_of_one_row_is_refused_as_any_other(partial_pivoting) -> None:
+    for diagonals, b in (
+        ([[0.0], [0.0], [0.0]], [[1.0, 2.0]]),
+        ([[3.0, 0.0], [1.0, 3.0], [0.0, 1.0]], [[1.0], [2.0]]),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not invertible"):
+            tf.linalg.tridiagonal_solve(tf.constant(diagonals), b, partial_pivoting=partial_pivoting)

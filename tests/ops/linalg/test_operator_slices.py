@@ -96,3 +96,9 @@ def test_wrong_indices_are_refused_in_the_words_for_tensors(name: str) -> None:
     ):
         with pytest.raises(error, match=message):
             MADE[name]()[key]
+
+
+def test_a_list_that_holds_slices_is_a_tuple() -> None:
+    operator = MADE["full"]()
+    for key in ([slice(0, 1), 1], [..., None, 0], [slice(1, 3)]):
+        np.testing.assert_array_equal(operator[key].to_dense(), operator[tuple(key)].to_dense())

@@ -336,6 +336,41 @@ def test_circulant_blocks_are_those_of_tensorflow(name: str, shape: tuple[int, .
         make(tf.math.real(spectrum), is_self_adjoint=False)
 
 
+@pytest.mark.parametrize("dtype", ["complex128", "float64"])
+def test_circulant_operators_are_definite_if_all_of_their_spectrum_is_positive(dtype: str) -> None:
+    for spectrum, is_definite in (
+        ([6.0, 4.0, 3.0, 4.0], True),
+        ([6.0, 0.0, 3.0, 0.0], False),
+        ([6.0, 1.0, -3.0, 1.0], False),
+    ):
+        operators = [
+            la.LinearOperatorCirculant(spectrum, dtype),
+            la.LinearOperatorCirculant(tf.cast(spectrum, "complex128"), dtype),
+        ]
+        for operator in operators:
+            if is_definite:
+                operator.assert_positive_definite()
+            elif dtype == "complex128" or -3.0 in spectrum:  # real ones are known but for rounding
+                with pytest.raises(ValueError, match="not positive definite"):
+                    operator.assert_positive_definite()
+    blocks = la.LinearOperatorCirculant2D(tf.constant([[6.0 + 0j, 4.0], [2j, 3.0]]), "complex128")
+    with pytest.raises(ValueError, match="not positive definite"):
+        blocks.assert_positive_definite()
+
+
+def test_eigenvalues_have_the_dtype_of_the_operator() -> None:
+    a = np.array([[2.0, 1j], [-1j, 3.0]])
+    want = np.linalg.eigvalsh(a)
+    found = [la.eigh(a)[0], la.eigvalsh(a), la.LinearOperatorFullMatrix(a, is_self_adjoint=True).eigvals()]
+    for values in found:
+        assert values.dtype == tf.complex128
+        np.testing.assert_allclose(values, want)
+    values, vectors = la.eigh(a)
+    np.testing.assert_allclose(vectors @ la.diag(values) @ la.adjoint(vectors), a, atol=1e-12)
+    assert tf.numpy.linalg.eigh(a)[0].dtype == tf.numpy.linalg.eigvalsh(a).dtype == tf.float64
+    assert la.eigh_tridiagonal(tf.constant([2.0 + 0j, 3.0]), tf.constant([1j])).dtype == tf.float64
+
+
 def test_the_columns_of_circulant_blocks_are_turned_images() -> None:
     image = np.arange(6.0).reshape(2, 3)
     full = _dense(la.LinearOperatorCirculant2D(np.fft.fft2(image), "float64"))

@@ -235,3 +235,22 @@ def test_a_tridiagonal_operator_tells_its_diagonals():
     operator = linalg.LinearOperatorTridiag([[1.0], [5.0, 3.0], [4.0]], diagonals_format="sequence")
     assert operator.diagonals_format == "sequence"
     assert [x.numpy().tolist() for x in operator.diagonals] == [[1.0], [5.0, 3.0], [4.0]]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_a_step_of_a_loop_may_make_an_operator_of_the_parameters_of_the_one_before(run) -> None:
+    made = [
+        tf.linalg.LinearOperatorCirculant([1.0, 2.0]),
+        tf.linalg.LinearOperatorCirculant2D([[1.0, 2.0]], name="own"),
+        tf.linalg.LinearOperatorTridiag(np.ones([3, 2]), "compact"),
+        tf.linalg.LinearOperatorHouseholder([1.0, 2.0]),
+    ]
+    for operator in made:
+
+        def step(x):
+            return (type(x)(**x.parameters),)
+
+        def loop(operator=operator, step=step):
+            return tf.while_loop(lambda _: True, step, (operator,), maximum_iterations=3)[0]
+
+        np.testing.assert_array_equal(run(loop)().to_dense(), operator.to_dense())

@@ -32,3 +32,16 @@ def test_counts_of_nothing_have_room_for_one_number(values: Any, axis: int, shap
 def test_what_cannot_be_counted_is_refused(call: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("run", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_values_of_a_sparse_tensor_of_any_rank_are_counted_together(run) -> None:
+    x = np.array([[[0, 0, 0], [0, 1, 0]], [[2, 0, 2], [3, 3, 3]]])
+    sparse = tf.sparse.from_dense(x)
+    y = run(tf.sparse.bincount)(sparse)
+    np.testing.assert_array_equal(tf.sparse.to_dense(y), np.bincount(x[x > 0]))
+    weights = tf.sparse.map_values(lambda v: tf.cast(v, tf.float32), sparse)
+    y = run(lambda s, w: tf.sparse.bincount(s, weights=w, minlength=6))(sparse, weights)
+    np.testing.assert_array_equal(tf.sparse.to_dense(y), [0, 1, 4, 9, 0, 0])
+    with pytest.raises(ValueError, match="rank 3; it must be 1 or 2"):
+        tf.sparse.bincount(sparse, axis=-1)

@@ -103,6 +103,12 @@ def test_the_largest_of_each_row_is_that_of_the_ops(kind: str) -> None:
             _agree(call, _sparse(kind, dtype, (40, 9)))
 
 
+def test_a_tie_in_one_row_does_not_stand_for_a_nan_in_another() -> None:
+    dense = np.array([[3.0, 3.0, 1.0], [np.nan, 2.0, 5.0], [4.0, 1.0, 2.0]])
+    indices = np.argwhere(np.ones_like(dense))
+    _agree(lambda x: tf.sparse.reduce_max(x, 1), tf.SparseTensor(indices, dense.ravel(), dense.shape))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_are_those_of_the_ops(kind: str) -> None:
     for dtype in DTYPES:

@@ -449,3 +449,17 @@ def test_values_of_the_first_version_become_sparse_tensors() -> None:
         np.testing.assert_array_equal(whole(made), WHOLE)
     with pytest.raises(TypeError, match="dtype"):
         tf.compat.v1.convert_to_tensor_or_sparse_tensor(parts, tf.int32)
+
+
+def test_operations_take_values_of_the_first_version() -> None:
+    parts = tf.compat.v1.SparseTensorValue([[0, 1], [1, 0], [1, 2]], [1.0, 2.0, 3.0], [2, 3])
+    sp = tf.sparse
+    for run in (lambda f: f, tf.function):
+        np.testing.assert_array_equal(run(sp.to_dense)(parts), WHOLE)
+        np.testing.assert_array_equal(whole(run(sp.transpose)(parts)), WHOLE.T)
+        np.testing.assert_array_equal(run(sp.sparse_dense_matmul)(parts, tf.eye(3)), WHOLE)
+        np.testing.assert_array_equal(whole(run(sp.add)(parts, parts)), 2 * WHOLE)
+        np.testing.assert_array_equal(run(sp.add)(parts, tf.ones([2, 3])), WHOLE + 1)
+        np.testing.assert_array_equal(
+            whole(run(lambda x: sp.concat(0, [x, x]))(parts)), np.concatenate([WHOLE, WHOLE])
+        )
