@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from graphad.core.errors import InvalidArgumentError
 
 Registered = TypeVar("Registered")
@@ -113,9 +115,14 @@ def in_configuration(value: Any) -> Any:
     """An argument of a constructor as `get_config` gives it.
 
     An initializer, a regularizer, a constraint or a schedule is the dict of `serialized`, so that configurations can be written
-    down; what no name would find again, and anything else, stays as it is.
+    down; what no name would find again, and anything else, stays as it is. Numbers of NumPy
+    become Python's, since JSON knows no others.
     """
+    if isinstance(value, np.number | np.bool):
+        return value.item()
     kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([in_configuration(each) for each in value])
     is_described = getattr(kind, "described_in_configurations", False)
     is_found = kind in _names or kind.__module__.partition(".")[0] == __name__.partition(".")[0]
     return serialized(value) if is_described and is_found else value

@@ -30,6 +30,7 @@ from graphad.ops.math import (
     square,
     where,
 )
+from graphad.ops.nn.logits import note_logits
 
 _X = TypeVar("_X")
 
@@ -126,7 +127,7 @@ def silu(x: TensorLike) -> Tensor:
 
 
 def softmax(x: TensorLike, axis: int | None = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`.
+    """exp(x) / sum(exp(x)) along `axis`; Keras' cross-entropies of it compute from x.
 
     Args:
       x: Tensor of any shape, a float dtype.
@@ -138,7 +139,8 @@ def softmax(x: TensorLike, axis: int | None = -1) -> Tensor:
     if axis is None:
         x = lift(x)
         return reshape(nn.softmax(reshape(x, [-1])), shape(x))
-    return nn.softmax(x, axis)
+    logits = lift(x)
+    return note_logits(nn.softmax(logits, axis), logits, axis)
 
 
 def log_softmax(x: TensorLike, axis: int | None = -1) -> Tensor:
@@ -171,14 +173,15 @@ def softplus(x: TensorLike) -> Tensor:
 
 
 def sigmoid(x: TensorLike) -> Tensor:
-    """1 / (1 + exp(-x)).
+    """1 / (1 + exp(-x)); Keras' cross-entropies of it compute from x.
 
     Args:
       x: Tensor of any shape, a float dtype.
     Returns: Tensor of the same shape and dtype.
     Raises: DTypeError (a TypeError): another dtype.
     """
-    return nn.sigmoid(x)
+    logits = lift(x)
+    return note_logits(nn.sigmoid(logits), logits, None)
 
 
 def tanh(x: TensorLike) -> Tensor:

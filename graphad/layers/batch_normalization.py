@@ -11,6 +11,7 @@ from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
+from graphad.layers.sizes import whole
 from graphad.ops.array.reshape import reshape
 from graphad.ops.math.cast import cast
 from graphad.ops.nn import batch_normalization, moments
@@ -51,7 +52,7 @@ class BatchNormalization(Layer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.axis = axis
+        self.axis = whole(axis)
         self.momentum = float(momentum)
         self.epsilon = float(epsilon)
         self.center = center

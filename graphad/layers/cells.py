@@ -13,6 +13,7 @@ from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.layers import activations, initializers
 from graphad.layers.masks import DroppingCell, product
+from graphad.layers.sizes import whole
 from graphad.ops.array.create import zeros
 from graphad.ops.array.join import concat, split
 from graphad.ops.linalg import matmul
@@ -50,6 +51,7 @@ class _Cell(DroppingCell):
         options: dict[str, Any],
     ) -> None:
         super().__init__(**options)
+        units = whole(units)
         if not isinstance(units, int) or units <= 0:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: units is {units!r}; it must be a positive integer."

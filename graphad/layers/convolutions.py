@@ -11,7 +11,7 @@ from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
-from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of
+from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of, whole
 from graphad.ops import nn
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import reshape
@@ -43,6 +43,7 @@ class _Convolution(Layer):
     ) -> None:
         super().__init__(**options)
         name = type(self).__name__
+        filters = whole(filters)
         if not isinstance(filters, int) or filters <= 0:
             raise InvalidArgumentError(f"{name}: filters is {filters!r}; it must be a positive integer.")
         self.filters = filters
@@ -124,6 +125,7 @@ class _Forward(_Convolution):
             options,
         )
         self.padding = "causal" if causal else self.padding
+        groups = whole(groups)
         if not isinstance(groups, int) or groups <= 0 or filters % groups:
             raise InvalidArgumentError(
                 f"{name}: groups is {groups!r}; it must be a positive integer that divides the {filters} filters."

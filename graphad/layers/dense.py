@@ -11,6 +11,7 @@ from graphad.core.shapes import TensorShape, ranked
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
+from graphad.layers.sizes import whole
 from graphad.ops.linalg import matmul, tensordot
 from graphad.ops.math.cast import cast
 
@@ -43,6 +44,7 @@ class Dense(Layer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        units = whole(units)
         if not isinstance(units, int) or units <= 0:
             raise InvalidArgumentError(
                 f"Received an invalid value for `units`, expected a positive integer. Received: units={units}"

@@ -12,6 +12,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
+from graphad.layers.sizes import whole
 from graphad.ops.array.gather import gather
 from graphad.ops.math.cast import cast
 
@@ -53,6 +54,7 @@ class Embedding(Layer):
                 "Embedding: mask_zero is True; graphad's layers hand no masks on. Leave it out, and weight what follows with "
                 "tf.not_equal(numbers, 0)."
             )
+        input_dim, output_dim = whole(input_dim), whole(output_dim)
         for name, size in (("input_dim", input_dim), ("output_dim", output_dim)):
             if not isinstance(size, int) or size <= 0:
                 raise InvalidArgumentError(f"Embedding: {name} is {size!r}; it must be a positive integer.")

@@ -11,6 +11,7 @@ from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
 from graphad.layers.base import Layer
+from graphad.layers.sizes import axes_of, whole
 from graphad.ops.nn import layer_normalization
 
 _Make = Callable[..., Any] | str
@@ -46,7 +47,8 @@ class LayerNormalization(Layer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.axis = axis if isinstance(axis, int) else list(axis)
+        axis = whole(axis)
+        self.axis = axis if isinstance(axis, int) else axes_of(axis)
         self.epsilon = float(epsilon)
         self.center = bool(center)
         self.scale = bool(scale)
@@ -55,8 +57,7 @@ class LayerNormalization(Layer):
         self._graphad_initializers = (gamma_initializer, beta_initializer)
 
     def _axes(self, rank: int) -> list[int]:
-        axes = [self.axis] if isinstance(self.axis, int) else self.axis
-        return sorted(normalize_axis("LayerNormalization", axis, rank) for axis in axes)
+        return sorted(normalize_axis("LayerNormalization", axis, rank) for axis in axes_of(self.axis))
 
     def build(self, input_shape: TensorShape) -> None:
         sizes = [] if input_shape.rank is None else [input_shape[k] for k in self._axes(input_shape.rank)]

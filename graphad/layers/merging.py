@@ -10,6 +10,7 @@ from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
+from graphad.layers.sizes import whole
 from graphad.ops import math
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import expand_dims
@@ -169,6 +170,7 @@ class Concatenate(Layer):
 
     def __init__(self, axis: int = -1, **options: Any) -> None:
         super().__init__(**options)
+        axis = whole(axis)
         if not isinstance(axis, int):
             raise ArgumentTypeError(f"Concatenate: axis must be an integer, got {axis!r}.")
         if axis == 0:

@@ -10,6 +10,7 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
+from graphad.layers.sizes import axes_of
 from graphad.ops.nn import relu
 
 
@@ -38,8 +39,7 @@ class PReLU(Layer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        axes = () if shared_axes is None else (shared_axes,) if isinstance(shared_axes, int) else shared_axes
-        self.shared_axes = [int(axis) for axis in axes]
+        self.shared_axes = [] if shared_axes is None else axes_of(shared_axes)
         self._graphad_initializer = alpha_initializer
 
     def build(self, input_shape: TensorShape) -> None:

@@ -12,7 +12,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
 from graphad.layers.base import Layer
-from graphad.layers.sizes import format_of, sizes_of
+from graphad.layers.sizes import format_of, sizes_of, whole
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape
@@ -64,6 +64,7 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **options: Any) -> None:
         super().__init__(**options)
+        n = whole(n)
         if not isinstance(n, int):
             raise ArgumentTypeError(f"RepeatVector: n must be an integer, got {n!r}.")
         self.n = n

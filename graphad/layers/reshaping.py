@@ -12,6 +12,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
 from graphad.layers.base import Layer
+from graphad.layers.sizes import axes_of, whole
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import reshape
@@ -280,7 +281,7 @@ class Softmax(Layer):
 
     def __init__(self, axis: int | Sequence[int] = -1, **options: Any) -> None:
         super().__init__(**options)
-        self.axis = axis
+        self.axis = whole(axis)
 
     if TYPE_CHECKING:
 
@@ -295,7 +296,7 @@ class Softmax(Layer):
         return where(kept, self._softmax(where(kept, inputs, least)), 0.0)
 
     def _softmax(self, x: Tensor) -> Tensor:
-        axes = [self.axis] if isinstance(self.axis, int) else list(self.axis)
+        axes = axes_of(self.axis)
         if len(axes) == 1:
             return activations.softmax(x, axes[0])
         return exp(x - reduce_logsumexp(x, axes, keepdims=True))

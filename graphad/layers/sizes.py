@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
 
 from graphad.core.errors import InvalidArgumentError
 
@@ -10,11 +13,24 @@ _LAYOUTS = {
     "channels_last": ("NWC", "NHWC", "NDHWC"),
     "channels_first": ("NCW", "NCHW", "NCDHW"),
 }
+_T = TypeVar("_T")
+
+
+def whole(value: _T) -> _T | int:
+    """An integer of NumPy as one of Python, which configurations are written with; anything else as it is."""
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def axes_of(value: int | Sequence[int]) -> list[int]:
+    """One axis or several as a list."""
+    value = whole(value)
+    return [value] if isinstance(value, int) else [whole(axis) for axis in value]
 
 
 def sizes_of(layer: str, name: str, value: int | Sequence[int], rank: int) -> tuple[int, ...]:
     """A positive integer for each of `rank` axes; one number stands for all."""
-    sizes = (value,) * rank if isinstance(value, int) else tuple(value)
+    value = whole(value)
+    sizes = (value,) * rank if isinstance(value, int) else tuple([whole(size) for size in value])
     if len(sizes) != rank or not all(isinstance(size, int) and size > 0 for size in sizes):
         several = f" or {rank} of them" if rank > 1 else ""
         raise InvalidArgumentError(f"{layer}: {name} is {value!r}; it must be a positive integer{several}.")

@@ -10,6 +10,7 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.floatx import epsilon
+from graphad.core.frames import warn_user
 from graphad.core.refusal import refuse
 from graphad.core.shapes import normalize_axis, ranked
 from graphad.core.tensor import Tensor
@@ -42,6 +43,7 @@ from graphad.ops.nn import (
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
+from graphad.ops.nn.logits import logits_of
 from graphad.ops.nn.ranks import same_rank
 from graphad.ops.rules import require_fit, require_same_shape
 
@@ -66,7 +68,8 @@ def sparse_categorical_crossentropy(
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
-    y_pred, labels = floating(y_pred), lift(y_true)
+    y_pred, from_logits = _or_logits("sparse_categorical_crossentropy", floating(y_pred), from_logits, axis)
+    labels = lift(y_true)
     if labels.ndim and labels.ndim == y_pred.ndim and ranked(labels.dims)[-1] == 1:
         labels = squeeze(labels, [-1])
     labels = labels if labels.dtype.is_integer else cast(labels, int64)
@@ -113,7 +116,7 @@ def categorical_crossentropy(
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
     name = "categorical_crossentropy"
-    y_pred = floating(y_pred)
+    y_pred, from_logits = _or_logits(name, floating(y_pred), from_logits, axis)
     y_true = targets(name, y_true, y_pred)
     require_fit(name, y_true, y_pred, ("y_true", "y_pred"))
     y_true, y_pred = _classes_last(name, y_true, axis), _classes_last(name, y_pred, axis)
@@ -146,17 +149,35 @@ def binary_crossentropy(
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Source: Cover and Thomas, Elements of Information Theory, 2.1.
     """
-    y_pred = floating(y_pred)
+    y_pred, from_logits = _or_logits("binary_crossentropy", floating(y_pred), from_logits, None)
     y_true = lift(y_true)
     y_true = y_true if y_true.dtype == y_pred.dtype else cast(y_true, y_pred.dtype)
     y_true, y_pred = same_rank(y_true, y_pred)
     require_same_shape("binary_crossentropy", y_true, y_pred, ("y_true", "y_pred"))
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    return reduce_mean(_binary(y_true, y_pred, from_logits), axis=axis)
+
+
+def _or_logits(name: str, y_pred: Tensor, from_logits: bool, axis: int | None) -> tuple[Tensor, bool]:
+    """The logits that predictions were computed from along the axis, or element by element, where that is known; and which."""
+    logits = logits_of(y_pred, axis)
+    if logits is None:
+        return y_pred, from_logits
     if from_logits:
-        return reduce_mean(sigmoid_cross_entropy_with_logits(y_true, y_pred), axis=axis)
+        activation = "sigmoid" if axis is None else "softmax"
+        warn_user(
+            f"{name}: from_logits is set, but y_pred is what {activation} returned; its argument is taken."
+        )
+    return logits, True
+
+
+def _binary(y_true: Tensor, y_pred: Tensor, from_logits: bool) -> Tensor:
+    """The cross-entropy of each label with its logits or probability."""
+    if from_logits:
+        return sigmoid_cross_entropy_with_logits(y_true, y_pred)
     p = _inside(y_pred)
-    return -reduce_mean(y_true * log(p) + (1.0 - y_true) * log(1.0 - p), axis=axis)
+    return -(y_true * log(p) + (1.0 - y_true) * log(1.0 - p))
 
 
 def _inside(p: Tensor) -> Tensor:
@@ -190,11 +211,11 @@ def binary_focal_crossentropy(
     Raises: InvalidArgumentError (a ValueError): the shapes do not fit.
     Source: Lin, Goyal, Girshick, He and Dollar, Focal loss for dense object detection, 2017.
     """
-    y_true, y_pred = _labels("binary_focal_crossentropy", y_true, y_pred, label_smoothing, 2)
+    name = "binary_focal_crossentropy"
+    y_pred, from_logits = _or_logits(name, floating(y_pred), from_logits, None)
+    y_true, y_pred = _labels(name, y_true, y_pred, label_smoothing, 2)
     p = sigmoid(y_pred) if from_logits else y_pred
-    inside = _inside(p)
-    terms = -(y_true * log(inside) + (1.0 - y_true) * log(1.0 - inside))
-    terms = terms * (1.0 - (y_true * p + (1.0 - y_true) * (1.0 - p))) ** gamma
+    terms = _binary(y_true, y_pred, from_logits) * (1.0 - (y_true * p + (1.0 - y_true) * (1.0 - p))) ** gamma
     if apply_class_balancing:
         terms = terms * (y_true * alpha + (1.0 - y_true) * (1.0 - alpha))
     return reduce_mean(terms, axis=axis)

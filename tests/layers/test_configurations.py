@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,3 +143,44 @@ def test_a_table_is_built_without_a_shape():
     layer = K.layers.Embedding(4, 3)
     layer.build()
     assert layer.embeddings.shape == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "shape"),
+    [
+        ("PReLU", {"shared_axes": 1}, (2, 3, 4)),
+        ("PReLU", {"shared_axes": [1, 2]}, (2, 3, 4)),
+        ("Softmax", {"axis": 1}, (2, 3, 4)),
+        ("Softmax", {"axis": [1, 2]}, (2, 3, 4)),
+        ("LayerNormalization", {"axis": 1}, (2, 3, 4)),
+        ("LayerNormalization", {"axis": [1, 2]}, (2, 3, 4)),
+        ("BatchNormalization", {"axis": 1}, (2, 3, 4)),
+        ("Dense", {"units": 2, "kernel_initializer": "ones"}, (2, 3)),
+        (
+            "Conv2D",
+            {"filters": 2, "kernel_size": [1, 2], "groups": 2, "kernel_initializer": "ones"},
+            (2, 3, 4, 2),
+        ),
+        ("MaxPooling1D", {"pool_size": 2, "strides": 1}, (2, 3, 4)),
+        ("UpSampling2D", {"size": 2}, (2, 3, 4, 1)),
+        ("RepeatVector", {"n": 2}, (2, 3)),
+        ("Embedding", {"input_dim": 5, "output_dim": 3, "embeddings_initializer": "ones"}, (2, 2)),
+    ],
+)
+def test_integers_of_numpy_are_integers(kind: str, options: dict[str, Any], shape: tuple[int, ...]) -> None:
+    def of_numpy(value: Any) -> Any:
+        return [np.int64(x) for x in value] if isinstance(value, list) else np.int64(value)
+
+    x = tf.reshape(tf.cast(tf.range(math.prod(shape)), tf.float32), shape) / 30
+    made = getattr(tf.keras.layers, kind)
+    layer = made(**{k: v if isinstance(v, str) else of_numpy(v) for k, v in options.items()})
+    other = made.from_config(json.loads(json.dumps(layer.get_config())))
+    expected = made(**options)(x)
+    np.testing.assert_array_equal(layer(x), expected)
+    np.testing.assert_array_equal(other(x), expected)
+
+
+def test_concatenate_takes_an_axis_of_numpy() -> None:
+    layer = tf.keras.layers.Concatenate(np.int64(1))
+    assert layer([tf.ones([2, 1]), tf.ones([2, 3])]).shape == (2, 4)
+    assert json.loads(json.dumps(layer.get_config()))["axis"] == 1

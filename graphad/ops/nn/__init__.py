@@ -7,7 +7,7 @@ The modules by subject:
     convolutions          convolutions, depthwise, convolution_ops, windows, halves, morphology
     pools                 pools, pooling_ops, fractional
     on both               arguments, direct, blocks
-    losses                cross_entropy, sampled, ctc, ctc_beams, ranks
+    losses                cross_entropy, logits, sampled, ctc, ctc_beams, ranks
     others                embeddings, composed
 """
 

@@ -21,7 +21,9 @@ from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import requested, require_sizes
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.math.cast import cast
+from graphad.ops.math.exponential import exp, log, log1p
 from graphad.ops.math.incomplete import ndtri
+from graphad.ops.math.power import sqrt
 from graphad.ops.math.select import maximum, minimum, where
 from graphad.ops.math.special import erfc
 from graphad.ops.random import philox
@@ -225,19 +227,49 @@ def stateless_parameterized_truncated_normal(
     """
     op = "random.stateless_parameterized_truncated_normal"
     mean = lift(means)
-    deviation, low, high = (lift_like(op, x, mean.dtype) for x in (stddevs, minvals, maxvals))
-    u = stateless_uniform(shape, seed, dtype=mean.dtype)
+    given = [mean, *(lift_like(op, x, mean.dtype) for x in (stddevs, minvals, maxvals))]
+    mean, deviation, low, high = (
+        cast(x, _WIDE) for x in given
+    )  # float32 has no probability of 14 deviations
+    u = maximum(stateless_uniform(shape, seed, dtype=_WIDE), 2.0**-54)  # 0 would be an infinite bound
     a, b = (low - mean) / deviation, (high - mean) / deviation
     is_above = a + b > 0  # then sample the mirrored interval, where small probabilities keep all their digits
     left, right = where(is_above, -b, a), where(is_above, -a, b)
     below, upto = _probability(left), _probability(right)
-    z = minimum(maximum(ndtri(below + (upto - below) * u), left), right)
-    return mean + deviation * where(is_above, -z, z)
+    z = where(right < -_FAR, _in_tail(left, right, u), ndtri(below + (upto - below) * u))
+    z = minimum(maximum(z, left), right)
+    return cast(mean + deviation * where(is_above, -z, z), given[0].dtype)
 
 
 def _probability(z: Tensor) -> Tensor:
     """The probability that a standard normal number is below z."""
     return 0.5 * erfc(z * -(2.0**-0.5))
+
+
+_FAR = 30.0  # deviations from which on the series below has all its digits; float64 has no probability of 39
+
+
+def _in_tail(left: Tensor, right: Tensor, u: Tensor) -> Tensor:
+    """The number between the bounds, beyond -_FAR, below which a normal one is with the part u of their probability.
+
+    The probability above x is e^(-x^2 / 2) m(x) / sqrt(2 pi), with m the ratio of Mills. What is left of it at x, compared with
+    that at the near bound, gives x^2 but for log(m(x)), whose slope is so small that three rounds are enough.
+    """
+    near = maximum(-right, _FAR)
+    beyond = minimum(maximum(-left, near), near + 40.0)  # what is further does not count
+    start = _log_mills(near)
+    least = exp(0.5 * (near - beyond) * (near + beyond) + _log_mills(beyond) - start)
+    rest = log(least + (1.0 - least) * u)
+    x = near
+    for _ in range(3):
+        x = sqrt(near * near - 2.0 * rest + 2.0 * (_log_mills(x) - start))
+    return -x
+
+
+def _log_mills(x: Tensor) -> Tensor:
+    """The logarithm of (1 - P(x)) / p(x) of the normal distribution, for x from _FAR on: an asymptotic series."""
+    square = 1.0 / (x * x)
+    return log1p(square * (-1.0 + square * (3.0 + square * (-15.0 + square * 105.0)))) - log(x)
 
 
 def split(seed: TensorLike, num: TensorLike = 2, alg: object = "auto_select") -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from scipy.special import log_ndtr
 
 import graphad as tf
 
@@ -40,6 +41,44 @@ def test_bounded_normal_numbers_are_those_of_the_distribution_in_either_tail() -
         wanted = scipy.stats.truncnorm(low, high)
         assert x.numpy().min() >= low and x.numpy().max() <= high
         assert abs(x.numpy().mean() - wanted.mean()) < 5 * wanted.std() / N**0.5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(20.0, 21.0), (29.9, np.inf), (30.1, np.inf), (-np.inf, -36.0), (60.0, 60.01), (-np.inf, -1e4)],
+)
+def test_bounded_normal_numbers_far_from_the_mean_have_their_distribution(
+    low: float, high: float, dtype: str
+) -> None:
+    x = tf.random.stateless_parameterized_truncated_normal(
+        [N], SEED, *tf.constant([0.0, 1.0, low, high], dtype)
+    )
+    assert np.isfinite(x).all() and low <= x.numpy().min() and x.numpy().max() <= high
+    if dtype == "float32":  # rounds to few numbers there
+        of_float64 = tf.random.stateless_parameterized_truncated_normal(
+            [N], SEED, *tf.constant([0.0, 1.0, low, high], "float64")
+        )
+        np.testing.assert_allclose(x, of_float64, rtol=1e-6)
+        return
+    near, far = sorted([abs(low), abs(high)])
+    left = np.exp(log_ndtr(-np.abs(x)) - log_ndtr(-near))  # of the probability beyond the near bound
+    least = np.exp(log_ndtr(-far) - log_ndtr(-near))
+    assert scipy.stats.kstest((left - least) / (1 - least), "uniform").pvalue > 1e-3
+
+
+def test_derivative_of_bounded_normal_numbers_far_from_the_mean_is_that_at_a_fixed_probability() -> None:
+    parameters = tf.constant([0.5, 1.5, 50.0, 50.2], "float64")
+
+    def f(p: Any) -> Any:
+        return tf.random.stateless_parameterized_truncated_normal([4], SEED, *tf.unstack(p))
+
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        y = f(parameters)
+    steps = 1e-5 * np.eye(4)
+    expected = [(f(parameters + h) - f(parameters - h)) / 2e-5 for h in steps]
+    np.testing.assert_allclose(tape.jacobian(y, parameters), np.transpose(expected), rtol=1e-5, atol=1e-6)
 
 
 def test_derivative_of_a_gamma_sample_is_that_at_a_fixed_probability() -> None:
