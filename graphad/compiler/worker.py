@@ -3,9 +3,9 @@ line out.
 
     {"key": ..., "source": ..., "target": "cpu"}  ->  {"key": ..., "object": base64} or {"key": ..., "error": text}
 
-`target` names a backend and its processor, as in "cuda:90". The worker imports Numba so that its caller
-need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and ends with its caller: at the
-end of its input, or by the parent-death signal on systems that have it.
+`target` names a backend and its processor, as in "cuda:90"; texts of the CPU's runtime have "cpu:runtime". The worker imports
+Numba so that its caller need not, hides SciPy from it (Numba's first compile would import it for a fifth of a second), and ends
+with its caller: at the end of its input, or by the parent-death signal on systems that have it.
 """
 
 from __future__ import annotations

@@ -6,9 +6,12 @@ Message form: `op: what was wrong, with the actual numbers; what is allowed or w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import threading
 
 # TensorFlow's values of `error_code`.
 OK = 0
@@ -195,6 +198,16 @@ class UnavailableError(GraphadError, RuntimeError):
     """A device or an optional package is missing."""
 
     error_code = UNAVAILABLE
+
+
+class NotCompiledError(UnavailableError):
+    """Native code that has not been compiled yet, and that a caller with another way does not wait for.
+
+    Attributes:
+      answered: Set once it is there, or will not be.
+    """
+
+    answered: threading.Event
 
 
 class InternalError(GraphadError, AssertionError):

@@ -23,8 +23,12 @@ _INFIX = {ast.Add: "add_i64", ast.Sub: "sub_i64", ast.Mult: "mul_i64"}
 _lock = forks.awaited()
 
 
-def compile_for(text: str, processor: str) -> bytes:
-    """`compile_source` for the worker; there is one processor."""
+def compile_for(text: str, kind: str) -> bytes:
+    """Object code for the worker, of the text of a kernel, or of one of the `runtime`."""
+    if kind == "runtime":
+        from graphad.compiler.cpu.runtime.native import compile_text  # most workers compile kernels only
+
+        return _guarded(compile_text, text)
     return compile_source(text)
 
 
@@ -35,9 +39,17 @@ def compile_source(text: str) -> bytes:
       text: Python source that defines `kernel`; see `emit` for what it may use.
     Raises: CompileError: it does not compile, or the object would need symbols of a process.
     """
+    return _guarded(_kernel, text)
+
+
+def _kernel(text: str) -> bytes:
+    return objects.check_kernel(_machine().emit_object(_optimised(_printed(text))), SYMBOL)
+
+
+def _guarded(compiled: Callable[[str], bytes], text: str) -> bytes:
     with _lock:
         try:
-            return objects.check_kernel(_machine().emit_object(_optimised(_printed(text))), SYMBOL)
+            return compiled(text)
         except GraphadError as error:
             raise CompileError(f"compile: {error}") from error
         except Exception as error:  # any error of Numba or LLVM on generated source

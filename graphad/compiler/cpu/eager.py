@@ -11,7 +11,7 @@ import numpy as np
 
 from graphad.compiler.backend import RESULT, WORK, Part
 from graphad.compiler.cpu.backend import backend_of
-from graphad.compiler.cpu.runtime import driver
+from graphad.compiler.cpu.runtime import driver, native
 from graphad.core.dtypes import as_dtype
 from graphad.kernels.sites import row_strides
 
@@ -22,6 +22,13 @@ _Array = tuple[np.dtype[Any], tuple[int, ...]]
 @functools.lru_cache(maxsize=512)
 def _parts(form: Any, arrays: Sequence[_Array]) -> tuple[Sequence[Part], int] | None:
     """The steps for operands and a result in C order, and the bytes of their workspace; None where there are none."""
+    found: tuple[Sequence[Part], int] | None
+    what = f"step {type(form).__name__} {arrays[-1][0]}"
+    _, found = native.soon(what, driver.load, lambda: _made(form, arrays))
+    return found
+
+
+def _made(form: Any, arrays: Sequence[_Array]) -> tuple[Sequence[Part], int] | None:
     backend = backend_of(_CPU)
     names = [as_dtype(dtype).name for dtype, _ in arrays]
     shapes = [shape for _, shape in arrays]

@@ -16,7 +16,7 @@ import numpy as np
 
 import graphad.kernels as kernels
 from graphad.core import arrays
-from graphad.core.errors import MatrixError, UnavailableError
+from graphad.core.errors import MatrixError, NotCompiledError, UnavailableError
 from graphad.ops.native_steps import by_step
 
 if TYPE_CHECKING:
@@ -40,15 +40,26 @@ def _library() -> Any:
     return importlib.import_module("graphad.compiler.cpu.runtime.blas")
 
 
-@functools.lru_cache(maxsize=16)
+_tiles: dict[np.dtype[Any], bool] = {}
+
+
 def has_tiles(dtype: np.dtype[Any]) -> bool:
-    """Whether this processor has products in tiles of a dtype."""
-    if dtype.char not in "fd" or not dtype.isnative:
-        return False
-    try:
-        return bool(_routines().has_tiles(dtype))
-    except (UnavailableError, ImportError):  # without llvmlite
-        return False
+    """Whether this processor has products in tiles of a dtype, and they are compiled."""
+    found = _tiles.get(dtype)
+    return _look_for_tiles(dtype) if found is None else found
+
+
+def _look_for_tiles(dtype: np.dtype[Any]) -> bool:
+    found = False
+    if dtype.char in "fd" and dtype.isnative:
+        try:
+            found = bool(_routines().has_tiles(dtype))
+        except NotCompiledError:  # the next product asks again
+            return False
+        except (UnavailableError, ImportError):  # without llvmlite
+            pass
+    _tiles[dtype] = found
+    return found
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -79,11 +90,16 @@ def matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)  # type: ignore[no-any-return]
 
 
-def lapack(function: Callable[..., Any], x: Array, *more: Any) -> Any:
-    """What a function of `numpy.linalg` gives for matrices; for those of moderate size its BLAS has one thread."""
+def lapack(function: Callable[..., Any], x: Array, *more: Any, any_size: bool = False) -> Any:
+    """What a function of `numpy.linalg` gives for matrices; for those of moderate size its BLAS has one thread.
+
+    Args:
+      any_size: For smaller ones too: SciPy's functions, whose BLAS wakes its threads for systems of any size.
+    """
     if not x.size and x.ndim > 2 and 0 not in x.shape[:-2]:
         return _repeated(function, x, *more)
-    is_moderate = type(x) is np.ndarray and max(x.shape[-2:], default=0) in kernels.forms.ON_ONE_THREAD
+    moderate, size = kernels.forms.ON_ONE_THREAD, max(x.shape[-2:], default=0)
+    is_moderate = type(x) is np.ndarray and (size in moderate or (any_size and size < moderate.stop))
     if is_moderate and _can_limit():
         with _library().one_thread():
             return function(x, *more)
@@ -177,10 +193,15 @@ def put_in_few(
 _few = functools.lru_cache(maxsize=256)(put_in_few)
 
 
-@functools.lru_cache(maxsize=1)
 def _can_limit() -> bool:
     # Where there are no tiles, native code is compiled anew in each process, which takes longer than most factorisations.
-    return has_tiles(np.dtype(np.float32)) and bool(_library().control_block())
+    if not has_tiles(np.dtype(np.float32)):
+        return False
+    try:
+        _routines().load()
+    except NotCompiledError:
+        return False
+    return bool(_library().control_block())
 
 
 def _large(a: Array, b: Array, work: int) -> Array | None:
@@ -190,4 +211,9 @@ def _large(a: Array, b: Array, work: int) -> Array | None:
         return None
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.shape[-1] != b.shape[-2]:
         return None
-    return _routines().product(a, b) if a.dtype is b.dtype and has_tiles(a.dtype) else None
+    if a.dtype is not b.dtype or not has_tiles(a.dtype):
+        return None
+    try:
+        return _routines().product(a, b)  # type: ignore[no-any-return]
+    except NotCompiledError:
+        return None

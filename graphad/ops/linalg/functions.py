@@ -83,7 +83,7 @@ def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:
         if not np.isfinite(x[place]).all():
             out[place] = np.nan
             continue
-        y = lapack(function, x[place])
+        y = lapack(function, x[place], any_size=True)
         out[place] = _of_kind(y, x.dtype)
     return out
 
@@ -104,7 +104,7 @@ class Expm(_OfSquare):
 
     def eval(self, x: Array) -> Array:
         if arrays.is_here(x):
-            return lapack(library.linalg().expm, x) if x.size else np.array(x)
+            return lapack(library.linalg().expm, x, any_size=True) if x.size else np.array(x)
         return functions_there.expm(x)  # type: ignore[no-any-return]
 
 

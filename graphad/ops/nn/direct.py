@@ -1,18 +1,20 @@
 """Convolutions and pools of NumPy arrays by native routines, where this processor has them; see decision 64.
 
 The routines are the compiler's, since it has the products and the threads; they are imported when the first convolution is
-computed. Where there are none (another processor, no LLVM and no cache), or for groups of few channels, NumPy computes.
+computed. Where there are none (another processor, no LLVM and no cache), for groups of few channels, and while the worker
+compiles them, NumPy computes.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphad.core.errors import NotCompiledError
 from graphad.ops.linalg.direct import has_tiles
 
 if TYPE_CHECKING:
@@ -42,6 +44,16 @@ def _are_here(x: Any, y: Any) -> bool:
     return type(x) is np.ndarray and type(y) is np.ndarray and x.dtype == y.dtype and has_tiles(x.dtype)
 
 
+def _is_done(routine: Callable[..., None], sizes: Any, *arrays: Array) -> bool:
+    """Whether a routine has written the last array, since its code has been compiled."""
+    *operands, result = arrays
+    try:
+        routine(sizes, *map(np.ascontiguousarray, operands), result)
+    except NotCompiledError:
+        return False
+    return True
+
+
 def convolution(op: Windowed, x: Array, kernel: Array) -> Array | None:
     """The convolution of images with filters; None: by NumPy."""
     if not _are_here(x, kernel):
@@ -50,8 +62,7 @@ def convolution(op: Windowed, x: Array, kernel: Array) -> Array | None:
     if sizes is None:
         return None
     y = np.empty(dims, x.dtype)
-    _routines().convolve(sizes, np.ascontiguousarray(x), np.ascontiguousarray(kernel), y)
-    return y
+    return y if _is_done(_routines().convolve, sizes, x, kernel, y) else None
 
 
 def image_gradient(op: Windowed, dims: Sequence[int], g: Array, kernel: Array) -> Array | None:
@@ -62,8 +73,7 @@ def image_gradient(op: Windowed, dims: Sequence[int], g: Array, kernel: Array) -
     if sizes is None:
         return None
     x = np.empty(dims, g.dtype)
-    _routines().image_gradient(sizes, np.ascontiguousarray(g), np.ascontiguousarray(kernel), x)
-    return x
+    return x if _is_done(_routines().image_gradient, sizes, g, kernel, x) else None
 
 
 @functools.lru_cache(maxsize=64)
@@ -94,8 +104,7 @@ def at_maxima(op: Pool, x: Array, g: Array) -> Array | None:
     if sizes is None:
         return None
     made = np.zeros(x.shape, x.dtype)
-    _routines().at_maxima(sizes, np.ascontiguousarray(x), np.ascontiguousarray(g), made)
-    return made
+    return made if _is_done(_routines().at_maxima, sizes, x, g, made) else None
 
 
 def maxima(op: Pool, x: Array) -> Array | None:
@@ -106,8 +115,7 @@ def maxima(op: Pool, x: Array) -> Array | None:
     if sizes is None:
         return None
     y = np.empty((*op.places(x.shape, op.window), x.shape[-1]), x.dtype)
-    _routines().maxima(sizes, np.ascontiguousarray(x), y)
-    return y
+    return y if _is_done(_routines().maxima, sizes, x, y) else None
 
 
 def filter_gradient(op: Windowed, x: Array, dims: Sequence[int], g: Array) -> Array | None:
@@ -118,5 +126,4 @@ def filter_gradient(op: Windowed, x: Array, dims: Sequence[int], g: Array) -> Ar
     if sizes is None:
         return None
     kernel = np.empty(dims, g.dtype)
-    _routines().filter_gradient(sizes, np.ascontiguousarray(x), np.ascontiguousarray(g), kernel)
-    return kernel
+    return kernel if _is_done(_routines().filter_gradient, sizes, x, g, kernel) else None

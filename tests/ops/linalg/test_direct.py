@@ -70,12 +70,12 @@ def test_without_a_compiler_numpy_multiplies(error, monkeypatch):
         raise error("llvmlite cannot be imported")
 
     monkeypatch.setattr(direct._routines(), "has_tiles", missing)
-    direct.has_tiles.cache_clear()
+    direct._tiles.clear()
     try:
         x, y = _random(100, 100), _random(100, 50)
         np.testing.assert_array_equal(gd.matmul(x, y), x.numpy() @ y.numpy())
     finally:
-        direct.has_tiles.cache_clear()
+        direct._tiles.clear()
 
 
 def test_dtypes_without_tiles_are_numpys():
@@ -98,6 +98,20 @@ def test_matrices_of_moderate_size_are_factorised_on_one_thread(name, monkeypatc
         x = _random(size, size, dtype="float64")
         getattr(gd.linalg, name)(gd.matmul(x, x, transpose_b=True) + gd.eye(size, dtype="float64"))
     assert seen == [before, 1]
+    assert direct._library().threads() == before
+
+
+@pytest.mark.skipif(not direct._can_limit(), reason="the number of threads of BLAS cannot be set here")
+@pytest.mark.parametrize("name", ["expm", "logm", "sqrtm"])
+def test_functions_of_scipy_have_one_thread_for_small_matrices_too(name, monkeypatch):
+    linalg = pytest.importorskip("scipy.linalg")
+    seen, scipys = [], getattr(linalg, name)
+    monkeypatch.setattr(linalg, name, lambda *args: seen.append(direct._library().threads()) or scipys(*args))
+    before = direct._library().threads()
+    x = 0.1 * _random(3, 3, dtype="float64") + gd.eye(3, dtype="float64")
+    getattr(gd.linalg, name)(gd.cast(x, "complex128"))
+    assert not seen or seen == [1]
+    assert seen or name != "expm"  # the others have ways of their own
     assert direct._library().threads() == before
 
 

@@ -74,16 +74,15 @@ class Blas(Record):
     core: str
 
 
-_addresses: dict[str, int] = {}
+_addresses: dict[str, dict[str, int]] = {}
 _tiles: dict[str, int] = {}  # by dtype name; 0 where there are none
-_found: list[Blas | None] = []
+_found: dict[str, Blas | None] = {}
 
 
 def _native(symbol: str) -> int:
-    with native.lock:
-        if not _addresses:
-            _addresses.update(native.printed(blas_text.text, symbols=blas_text.SYMBOLS))
-        return _addresses[symbol]
+    return native.once(_addresses, "blas", lambda: native.printed(blas_text.text, symbols=blas_text.SYMBOLS))[
+        symbol
+    ]
 
 
 def kernel() -> int:
@@ -93,26 +92,22 @@ def kernel() -> int:
 
 def tiles(dtype: str) -> int:
     """The address of the product in tiles, 0 where this processor or this dtype has none."""
-    with native.lock:
-        if dtype not in _tiles:
-            shape = next((s for s in tiles_text.shapes(host().features) if s.letter == LETTERS[dtype]), None)
-            # its 40 kB of stack would need a probe there
-            if shape is None or sys.platform == "win32":
-                _tiles[dtype] = 0
-            else:
-                symbol = tiles_text.symbol(shape)
-                _tiles[dtype] = native.printed(tiles_text.text, shape, symbols=[symbol])[symbol]
-        return _tiles[dtype]
+    return native.once(_tiles, dtype, lambda: _tiles_of(dtype))
+
+
+def _tiles_of(dtype: str) -> int:
+    shape = next((s for s in tiles_text.shapes(host().features) if s.letter == LETTERS[dtype]), None)
+    if shape is None or sys.platform == "win32":  # its 40 kB of stack would need a probe there
+        return 0
+    symbol = tiles_text.symbol(shape)
+    return native.printed(tiles_text.text, shape, symbols=[symbol])[symbol]
 
 
 def find() -> Blas | None:
     """NumPy's BLAS by address, SciPy's where NumPy's cannot be found, None where neither can: then use
     np.matmul.
     """
-    with native.lock:
-        if not _found:
-            _found.append(_numpy_blas() or _scipy_blas())
-        return _found[0]
+    return native.once(_found, "found", lambda: _numpy_blas() or _scipy_blas())
 
 
 # prefix, suffix of the Fortran names; prefix, suffix of the thread functions

@@ -61,10 +61,9 @@ _api: ctypes.Array[ctypes.c_int64] | None = None
 
 def kernel() -> int:
     """The address of the step kernel."""
-    with native.lock:
-        if not _addresses:
-            _addresses.update(native.printed(text, symbols=["graphad_call"]))
-        return _addresses["graphad_call"]
+    return native.once(
+        _addresses, "graphad_call", lambda: native.printed(text, symbols=["graphad_call"])["graphad_call"]
+    )
 
 
 def functions() -> int:

@@ -75,23 +75,32 @@ def _shape(dtype: str) -> tiles_text.Shape | None:
 
 def _steps(dtype: str, first: int) -> list[int]:
     """The addresses of the functions of a text, from its first one on; none where this processor has no tiles."""
-    found = _functions.get((dtype, first))
-    if found is None:
-        with native.lock:
-            shape, text = _shape(dtype), _TEXTS[first]
-            if shape is None or not blas.tiles(dtype):
-                found = []
-            else:
-                names = text.symbols(shape)
-                made = native.printed(text.text, shape, symbols=names)
-                found = [made[name] for name in names]
-            _functions[dtype, first] = found
-    return found
+    return native.once(_functions, (dtype, first), lambda: _compiled(dtype, first))
+
+
+def _compiled(dtype: str, first: int) -> list[int]:
+    shape, text = _shape(dtype), _TEXTS[first]
+    if shape is None or not blas.tiles(dtype):
+        return []
+    names = text.symbols(shape)
+    made = native.printed(text.text, shape, symbols=names)
+    return [made[name] for name in names]
 
 
 def step(dtype: str, function: int) -> int:
     first = max(k for k in _TEXTS if k <= function)
     return _steps(dtype, first)[function - first]
+
+
+_at_hand: dict[tuple[str, int], None] = {}  # functions that eager calls have found compiled
+
+
+def _ready(dtype: str, function: int) -> None:
+    """Load what an eager call of a function needs. Raises: NotCompiledError: some of it is not compiled yet."""
+    what = f"convolution {dtype} {function}"
+    native.soon(
+        what, lambda: blas.tiles(dtype), lambda: step(dtype, function), driver.load, pool.region_kernel
+    )
 
 
 class Rows(NamedTuple):
@@ -327,6 +336,8 @@ def _placed(filters: np.ndarray, columns: int) -> np.ndarray:
 
 def _run(dtype: str, given: Sequence[tuple[Rows, np.ndarray, np.ndarray, np.ndarray]]) -> None:
     """Run the rows of several regions as one: (rows, images, the other operand, result) each."""
+    for rows, *_ in given:
+        native.once(_at_hand, (dtype, rows.function), functools.partial(_ready, dtype, rows.function))
     product = blas.tiles(dtype)
     tables: list[np.ndarray] = []
     held: list[np.ndarray] = []

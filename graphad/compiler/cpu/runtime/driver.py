@@ -64,14 +64,19 @@ _functions: dict[str, Any] = {}
 
 
 def _steps() -> Any:
-    with native.lock:
-        if not _functions:
-            name = "graphad_steps_freely"
-            address = native.printed(_both, symbols=[name])[name]
-            word = ctypes.c_int64
-            # raises the pending exception of a signal handler
-            _functions["steps"] = ctypes.PYFUNCTYPE(word, word, word, word, word)(address)
-        return _functions["steps"]
+    return native.once(_functions, "steps", _made)
+
+
+def _made() -> Any:
+    name = "graphad_steps_freely"
+    address = native.printed(_both, symbols=[name])[name]
+    word = ctypes.c_int64
+    return ctypes.PYFUNCTYPE(word, word, word, word, word)(address)  # raises what a signal handler has raised
+
+
+def load() -> None:
+    """Make what runs a table ready."""
+    _steps()
 
 
 @functools.lru_cache(maxsize=2)

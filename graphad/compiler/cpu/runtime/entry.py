@@ -147,6 +147,8 @@ _entry: Entry | None = None
 def load(force_ctypes: bool = False) -> Entry:
     """The active entry, made at first use."""
     global _entry
+    if _entry is None and not force_ctypes:
+        _compile()  # before the lock is taken
     with native.lock:
         if _entry is None or (force_ctypes and isinstance(_entry, BuiltinEntry)):
             entry = CtypesEntry("asked for") if force_ctypes else _make()
@@ -158,6 +160,12 @@ def load(force_ctypes: bool = False) -> Entry:
                 return entry  # a second one beside the active one, for comparison
             _entry = entry
         return _entry
+
+
+def _compile() -> None:
+    found = layout.probe() if layout.unsupported() is None else None
+    if found is not None:
+        native.printed(entry_text.text, found, symbols=entry_text.SYMBOLS)
 
 
 def _make() -> Entry:

@@ -170,10 +170,9 @@ _addresses: dict[str, int] = {}
 
 def kernel() -> int:
     """The address of that step's kernel."""
-    with native.lock:
-        if not _addresses:
-            _addresses.update(native.printed(text, symbols=["graphad_part"]))
-        return _addresses["graphad_part"]
+    return native.once(
+        _addresses, "graphad_part", lambda: native.printed(text, symbols=["graphad_part"])["graphad_part"]
+    )
 
 
 class Stacks:

@@ -336,17 +336,11 @@ _ADDING = (
 
 
 def _moving(size: int) -> dict[str, int]:
-    with native.lock:
-        if size not in _addresses:
-            _addresses[size] = native.printed(moving_text, size, symbols=_MOVING)
-        return _addresses[size]
+    return native.once(_addresses, size, lambda: native.printed(moving_text, size, symbols=_MOVING))
 
 
 def _adding(kind: str) -> dict[str, int]:
-    with native.lock:
-        if kind not in _addresses:
-            _addresses[kind] = native.printed(adding_text, kind, symbols=_ADDING)
-        return _addresses[kind]
+    return native.once(_addresses, kind, lambda: native.printed(adding_text, kind, symbols=_ADDING))
 
 
 def indexed(

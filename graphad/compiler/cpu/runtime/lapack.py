@@ -229,26 +229,23 @@ def text(size: int) -> str:
 
 
 _addresses: dict[int, dict[str, int]] = {}
-_right: list[bool] = []
+_right: dict[str, bool] = {}
 
 
 def kernel(routine: str, size: int) -> int:
     """The address of the step kernel of a routine for elements of this size."""
-    with native.lock:
-        if size not in _addresses:
-            _addresses[size] = native.printed(text, size, symbols=tuple(_NAMES.values()))
-        return _addresses[size][_NAMES[routine]]
+    symbols = tuple(_NAMES.values())
+    return native.once(_addresses, size, lambda: native.printed(text, size, symbols=symbols))[_NAMES[routine]]
 
 
 def has_routines() -> bool:
     """Whether NumPy's library has the routines, with the bits of `numpy.linalg`; one matrix of each is tried."""
-    with native.lock:
-        if not _right:
-            found = blas.find()
-            _right.append(
-                found is not None and all(found.lapack.values()) and bool(found.lapack) and _is_right()
-            )
-        return _right[0]
+    return native.once(_right, "right", _has_routines)
+
+
+def _has_routines() -> bool:
+    found = blas.find()
+    return found is not None and all(found.lapack.values()) and bool(found.lapack) and _is_right()
 
 
 def _is_right() -> bool:

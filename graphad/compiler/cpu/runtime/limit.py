@@ -45,9 +45,13 @@ def _reset_blocks() -> None:
 def addresses() -> tuple[int, int]:
     """The functions that begin and end a limit: `enter(block, threads)` and `leave(block)`."""
     symbols = ("graphad_threads_enter", "graphad_threads_leave")
-    with native.lock:
-        found = native.printed(blas_text.limit, "graphad", symbols=symbols)
+    found = native.printed(blas_text.limit, "graphad", symbols=symbols)
     return found[symbols[0]], found[symbols[1]]
+
+
+def load() -> None:
+    """Make what begins and ends a limit ready."""
+    _functions()
 
 
 @functools.lru_cache(maxsize=1)

@@ -41,7 +41,9 @@ def _step(name: str, letter: str, operands: int) -> int:
     wide = EAGER[name][1] if name in EAGER else "float64"
     inner = "float" if wide == "float32" else "double"
     given = function_ir(name, wide), symbol(name, wide), _KINDS[letter], inner, operands
-    return native.printed(text, *given, symbols=(_NAME,))[_NAME]
+    what = f"map {name} {letter}"
+    _, made = native.soon(what, driver.load, lambda: native.printed(text, *given, symbols=(_NAME,)))
+    return int(made[_NAME])
 
 
 def mapped(name: str, *xs: np.ndarray) -> np.ndarray:

@@ -107,10 +107,8 @@ _addresses: dict[int, dict[str, int]] = {}
 def kernel(way: str, size: int) -> int:
     """The address of a step's kernel."""
     names = ("graphad_mask_take", "graphad_mask_spread")
-    with native.lock:
-        if size not in _addresses:
-            _addresses[size] = native.printed(text, size, symbols=names)
-        return _addresses[size][f"graphad_mask_{way}"]
+    made = native.once(_addresses, size, lambda: native.printed(text, size, symbols=names))
+    return made[f"graphad_mask_{way}"]
 
 
 def words_of(form: Masked, shapes: Sequence[Sequence[int]]) -> list[int]:

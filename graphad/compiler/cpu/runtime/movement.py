@@ -224,11 +224,9 @@ _addresses: dict[int, dict[str, int]] = {}
 
 
 def _kernels(size: int) -> dict[str, int]:
-    with native.lock:
-        # one module for each size of element: 40 ms to compile, and most plans need one
-        if size not in _addresses:
-            _addresses[size] = native.printed(text, size, symbols=("graphad_copy", "graphad_fill"))
-        return _addresses[size]
+    # one module for each size of element: 40 ms to compile, and most plans need one
+    symbols = ("graphad_copy", "graphad_fill")
+    return native.once(_addresses, size, lambda: native.printed(text, size, symbols=symbols))
 
 
 def copy_kernel(itemsize: int) -> int:

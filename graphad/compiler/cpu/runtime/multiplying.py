@@ -6,6 +6,7 @@ the number of threads changes no bit. A product that is not for tiles has one pa
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphad.compiler.backend import Part
-from graphad.compiler.cpu.runtime import blas, pool
+from graphad.compiler.cpu.runtime import blas, entry, limit, native, pool
 from graphad.compiler.cpu.runtime import blas_text as t
 from graphad.compiler.cpu.runtime.plan_block import PlanBuilder, PlanImage
 from graphad.compiler.rows import Argument, Row, Step
-from graphad.core.errors import InternalError
+from graphad.core.errors import InternalError, NotCompiledError
 
 if TYPE_CHECKING:
     from graphad.compiler.backend import Walk
@@ -80,8 +81,24 @@ def _cut(walk: Walk, operand: int, axis: int, low: int, high: int) -> tuple[Walk
 
 
 def has_tiles(dtype: np.dtype[Any]) -> bool:
-    """Whether this processor has products in tiles of float32 or float64."""
-    return bool(blas.tiles(dtype.name))
+    """Whether this processor has products in tiles of float32 or float64. Raises: NotCompiledError: they are not compiled yet."""
+    name = dtype.name
+    try:
+        return bool(native.soon(f"tiles {name}", lambda: blas.tiles(name))[0])
+    except NotCompiledError:
+        with contextlib.suppress(NotCompiledError):
+            load()  # so that the worker has all of it to do at once
+        raise
+
+
+_at_hand: list[bool] = []  # of one element once all is compiled that computes a product
+
+
+def load() -> None:
+    """Load what computes products, and what limits the threads of BLAS. Raises: NotCompiledError: it is not compiled yet."""
+    if not _at_hand:
+        native.soon("products", blas.kernel, blas.find, pool.region_kernel, entry.load, limit.load)
+        _at_hand.append(True)
 
 
 @functools.lru_cache(maxsize=512)
@@ -118,7 +135,11 @@ def _plan(
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """A B for stacks of matrices of one dtype whose inner sizes agree; None where there is no step for them."""
+    """A B for stacks of matrices of one dtype whose inner sizes agree; None where there is no step for them.
+
+    Raises: NotCompiledError: the code is not compiled yet.
+    """
+    load()
     dtype = a.dtype
     found = _plan(dtype, a.shape, a.strides, b.shape, b.strides)
     if (

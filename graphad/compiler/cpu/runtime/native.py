@@ -3,28 +3,40 @@
 `build` compiles a module once, keeps its object code in the cache, and links it; `link` serves
 objects made elsewhere. Linked code lives until the process ends: a sleeping thread or a plan may hold an
 address of it at any time.
+
+Who has another way, as eager ops have NumPy's, asks for it `soon`: code that nobody has compiled before is then compiled by the
+worker; see decision 117.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping
+from typing import Any, TypeVar
 
 from graphad.compiler.cache import default_cache
 from graphad.compiler.cpu import image
 from graphad.compiler.cpu.target import host
 from graphad.compiler.source import digest_of_files, version_parts
+from graphad.core import bind as door
 from graphad.core import forks
-from graphad.core.errors import UnavailableError
+from graphad.core.errors import NotCompiledError, UnavailableError
+from graphad.core.flags import ALWAYS, flags
 
-# the runtime's only lock: everything that is made at first use
-lock = forks.awaited()
+_Key = TypeVar("_Key")
+_Made = TypeVar("_Made")
+
+RUNTIME = "cpu:runtime"  # the worker's target for texts of this package
+
+lock = forks.awaited()  # for what must be made once: a pool, an entry; nothing is compiled under it
+_llvm = forks.awaited()  # held while LLVM works
 
 _machine: tuple[Any, Any] | None = None  # (binding module, target machine)
 _engine: Any = None
@@ -42,7 +54,7 @@ def keep_for_ever(thing: Any) -> None:
 def target() -> tuple[Any, Any]:
     """llvmlite's binding module and a target machine for exactly this processor."""
     global _machine
-    with lock:
+    with _llvm:
         if _machine is None:
             try:
                 import llvmlite.binding as llvm
@@ -73,7 +85,7 @@ def compile_text(text: str, unroll: bool = True) -> bytes:
     and space.
     """
     llvm, machine = target()
-    with lock:
+    with _llvm:
         module = llvm.parse_assembly(text)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
@@ -94,7 +106,7 @@ def link(data: bytes, symbols: Iterable[str]) -> dict[str, int]:
     if loaded is not None:
         return loaded
     llvm, machine = target()
-    with lock:
+    with _llvm:
         if _engine is None:
             # JITLink frees what it loads and costs 8 kB a library, the default linker 50 kB
             try:
@@ -153,18 +165,124 @@ _OUTSIDE = (
 )
 
 
+def once(table: MutableMapping[_Key, _Made], key: _Key, make: Callable[[], _Made]) -> _Made:
+    """The entry of a table, made at its first use. No lock is held while it is made, which may take a second and others need not
+    wait for: of two that are made at once the first one stays."""
+    try:
+        return table[key]
+    except KeyError:
+        return table.setdefault(key, make())
+
+
+class _Thread(threading.local):
+    has_other_way = False
+
+
+_thread = _Thread()
+_loaded: dict[str, dict[str, int]] = {}  # addresses by the key of the text
+_asked: dict[str, threading.Event] = {}  # what the worker compiles, by key; set when it has answered
+_awaited: dict[Hashable, threading.Event] = {}  # one of these for what is not complete
+
+
+def soon(what: Hashable, *make: Callable[[], Any]) -> list[Any]:
+    """What these give, for callers with another way: code that would have to be compiled is asked for, all of it at once, and not
+    waited for.
+
+    It is waited for where there is no worker, where checks are on (`GRAPHAD_VERIFY`), and where compiled code is waited for
+    always: then no result may depend on time.
+
+    Args:
+      what: A name of all of these: while the worker compiles they are not tried again.
+    Raises: NotCompiledError: some code is not there.
+    """
+    answered = _awaited.get(what)
+    if answered is not None and not answered.is_set():
+        raise _not_yet(answered)
+    before = _thread.has_other_way
+    _thread.has_other_way = not door.VERIFY and flags.jit != ALWAYS
+    missing, found = None, []
+    try:
+        for each in make:
+            try:
+                found.append(each())
+            except NotCompiledError as error:
+                missing = error
+    finally:
+        _thread.has_other_way = before
+    if missing is not None:
+        _awaited[what] = missing.answered
+        raise missing
+    return found
+
+
 def _kept(
     origin: str, text: Callable[[], str], names: tuple[str, ...], unroll: bool = False
 ) -> dict[str, int]:
     """What the cache has under a key made of `origin`, or the compiled text."""
-    cache = default_cache()
     key = hashlib.sha256(f"runtime\n{fingerprint()}\n{unroll}\n{origin}".encode()).hexdigest()
-    data = cache.get(key)
+    return once(_loaded, key, lambda: _made(key, text, names, unroll))
+
+
+def _made(key: str, text: Callable[[], str], names: tuple[str, ...], unroll: bool) -> dict[str, int]:
+    asked = _asked.get(key)
+    if asked is not None and not asked.is_set() and _thread.has_other_way:
+        raise _not_yet(asked)
+    found = _found(key, names)
+    if found is None and _thread.has_other_way and asked is None and not unroll:
+        asked = _ask_worker(key, text)
+        if not asked.is_set():
+            raise _not_yet(asked)
+    if found is None:
+        with _llvm:  # of two threads that want the same code one compiles it
+            found = _found(key, names)
+            if found is None:
+                data = compile_text(text(), unroll)
+                default_cache().put(key, data)
+                found = link(data, names)
+    return found
+
+
+def _not_yet(answered: threading.Event) -> NotCompiledError:
+    error = NotCompiledError("native runtime: the worker compiles this code")
+    error.answered = answered
+    return error
+
+
+def _found(key: str, names: tuple[str, ...]) -> dict[str, int] | None:
+    data = default_cache().get(key)
     if data is not None:
-        try:
+        with contextlib.suppress(RuntimeError):  # a damaged or foreign entry is a miss
             return link(data, names)
-        except RuntimeError:  # a damaged or foreign entry is a miss
-            pass
-    data = compile_text(text(), unroll)
-    cache.put(key, data)
-    return link(data, names)
+    return None
+
+
+def _ask_worker(key: str, text: Callable[[], str]) -> threading.Event:
+    """Have the worker compile a text. Returns: what is set when it has answered, or if there can be none."""
+    from graphad.compiler.service import default_service  # not needed where the cache has the code
+
+    asked = _asked[key] = threading.Event()
+    # printing a text and starting the worker would take the caller some ms each
+    thread = threading.Thread(target=_ask, args=(key, text, asked), name="graphad-ask-for-code", daemon=True)
+    if default_service().is_forbidden or not forks.started(thread):
+        asked.set()
+    return asked
+
+
+def _ask(key: str, text: Callable[[], str], asked: threading.Event) -> None:
+    from graphad.compiler.service import request
+
+    def receive(_: str, data: bytes | None, error: str | None) -> None:
+        if data is not None:
+            default_cache().put(key, data)
+        asked.set()  # without it who needs the code next compiles it, and finds out what is wrong
+
+    with forks.settled:
+        if default_cache().get(key) is not None or not request(key, text(), receive, RUNTIME):
+            asked.set()
+
+
+@forks.in_child
+def _forget_requests() -> None:
+    """In a forked child: the parent's worker answers the parent."""
+    _asked.clear()
+    _awaited.clear()

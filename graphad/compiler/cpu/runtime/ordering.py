@@ -302,10 +302,7 @@ _SYMBOLS = ("graphad_order", "graphad_extreme")
 
 
 def _kernels(dtype: str) -> dict[str, int]:
-    with native.lock:
-        if dtype not in _addresses:
-            _addresses[dtype] = native.printed(text, dtype, symbols=_SYMBOLS)
-        return _addresses[dtype]
+    return native.once(_addresses, dtype, lambda: native.printed(text, dtype, symbols=_SYMBOLS))
 
 
 def ordered(form: Ordered, dtype: str, shapes: Sequence[Sequence[int]]) -> tuple[int, list[int]]:

@@ -184,14 +184,11 @@ def text() -> str:
     )
 
 
-_addresses: dict[str, int] = {}
+_addresses: dict[str, dict[str, int]] = {}
 
 
 def _native(symbol: str) -> int:
-    with native.lock:
-        if not _addresses:
-            _addresses.update(native.printed(text, symbols=SYMBOLS))
-        return _addresses[symbol]
+    return native.once(_addresses, "pool", lambda: native.printed(text, symbols=SYMBOLS))[symbol]
 
 
 def region_kernel() -> int:
@@ -329,6 +326,7 @@ def control() -> int:
     workers = thread_count() - 1
     if workers < 1:
         return 0
+    _native("graphad_worker")  # compiled before the lock is taken
     with native.lock:
         if _pool is None:
             _pool = Pool(workers)

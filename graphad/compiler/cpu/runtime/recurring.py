@@ -51,7 +51,9 @@ def text(kind: str) -> str:
 
 @functools.cache
 def _step(letter: str) -> int:
-    return native.printed(text, _KINDS[letter], symbols=(_NAME,))[_NAME]
+    what = f"recurrence {letter}"
+    _, made = native.soon(what, driver.load, lambda: native.printed(text, _KINDS[letter], symbols=(_NAME,)))
+    return int(made[_NAME])
 
 
 def recurrence(a: np.ndarray, b: np.ndarray, axis: int, backwards: bool, shifted: bool) -> np.ndarray:

@@ -137,7 +137,8 @@ _addresses: dict[str, int] = {}
 
 def kernel() -> int:
     """The address of the loop's step kernel."""
-    with native.lock:
-        if not _addresses:
-            _addresses.update(native.printed(text, symbols=["graphad_repeat"]))
-        return _addresses["graphad_repeat"]
+    return native.once(
+        _addresses,
+        "graphad_repeat",
+        lambda: native.printed(text, symbols=["graphad_repeat"])["graphad_repeat"],
+    )

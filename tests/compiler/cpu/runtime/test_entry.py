@@ -380,6 +380,7 @@ def test_objects_come_from_the_cache_and_damage_is_a_miss(monkeypatch):
     text = "define i64 @t_seven() { ret i64 7 }"
 
     def seven():
+        monkeypatch.setattr(native, "_loaded", {})
         return ctypes.CFUNCTYPE(ctypes.c_int64)(native.build(text, ["t_seven"])["t_seven"])()
 
     assert seven() == 7 and len(memory.entries) == 1
