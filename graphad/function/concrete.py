@@ -222,6 +222,12 @@ class ConcreteFunction:
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
+    def add_to_graph(self, g: object = None, overwrite: bool = False) -> None:
+        """Nothing: TensorFlow keeps functions in a graph by name, here a call holds its function."""
+
+    def add_gradient_functions_to_graph(self, g: object = None) -> None:
+        """Nothing, as `add_to_graph`."""
+
     @property
     def op(self) -> Call:
         """The call as an op, for tapes, traces and batch levels."""

@@ -2,7 +2,7 @@
 
 Each is a function of those that have names of their own. A row of `_SAME` is an op whose arguments are in order those of such
 a function; `_OTHERS` has the ops whose arguments, defaults or results differ; slopes of gradients are in `raw_slopes.py`,
-ops of coordinates in `raw_indices.py`.
+ops of coordinates in `raw_indices.py`, of several diagonals in `raw_diagonals.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.ops import array, image, linalg, math, nn, older_arguments, random, signal
 from graphad.ops.math import truncated
 from graphad.ops.nn import blocks
+from graphad.ops.raw_diagonals import DIAGONALS
 from graphad.ops.raw_indices import INDEXED
 from graphad.ops.raw_slopes import SLOPES
 
@@ -479,6 +480,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "Unique": lambda x, out_idx=dtypes.int32: array.unique(x, out_idx),
     "UniqueWithCounts": lambda x, out_idx=dtypes.int32: array.unique_with_counts(x, out_idx),
     "Unpack": lambda value, num, axis=0: array.unstack(value, num, axis),
+    **DIAGONALS,
     **SLOPES,
     **INDEXED,
 }

@@ -1,17 +1,22 @@
-"""Raw ops of coordinates, some of which take `bad_indices_policy`, of sparse tensors in parts, and of axes."""
+"""Raw ops of coordinates, some of which take `bad_indices_policy`, of sparse tensors in parts, of order, and of axes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
 from graphad.core.convert import lift
+from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math, sparse
 from graphad.ops.array.bad_indices import are_ignored, moved_inside
-from graphad.ops.array.static import broadcast_dynamic_shape
+from graphad.ops.array.static import broadcast_dynamic_shape, get_static_value
 from graphad.ops.image.projections import projective_transform
+from graphad.ops.math.search import searchsorted
 from graphad.ops.sparse.tensor import SparseTensor
 
 
@@ -72,6 +77,32 @@ def _sparse_in_order(input_indices: Any, input_values: Any, input_shape: Any) ->
     return x.indices, x.values
 
 
+def _of_vectors(op: str, distinct: Callable[..., Any]) -> Callable[..., Any]:
+    """`distinct` of a vector whose axis may be given: the one that it has, or none."""
+
+    def of_axis(x: Any, axis: Any, out_idx: Any = dtypes.int32) -> Any:
+        given = get_static_value(lift(axis))
+        if (
+            given is None
+            or [int(k) for k in np.ravel(given)] not in ([], [0], [-1])
+            or lift(x).ndim not in (1, None)
+        ):
+            raise InvalidArgumentError(
+                f"raw_ops.{op}: only the elements of a vector are told apart, with axis=[0] or []."
+            )
+        return distinct(x, out_idx)
+
+    return of_axis
+
+
+def _bucketize(input: Any, boundaries: Any) -> Any:
+    """How many of the boundaries, which ascend, are at most each element."""
+    x = lift(input)
+    places = array.convert_to_tensor(list(boundaries), dtypes.float64)
+    flat = array.reshape(math.cast(x, dtypes.float64), [-1])
+    return array.reshape(searchsorted(places, flat, side="right"), array.shape(x))
+
+
 INDEXED: dict[str, Callable[..., Any]] = {
     "ImageProjectiveTransformV2": lambda images, transforms, output_shape, interpolation, fill_mode="CONSTANT": (
         projective_transform(images, transforms, output_shape, 0.0, interpolation, fill_mode)
@@ -82,6 +113,7 @@ INDEXED: dict[str, Callable[..., Any]] = {
         )
     ),
     "BroadcastGradientArgs": _broadcast_gradient_args,
+    "Bucketize": _bucketize,
     "GatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
     "SparseReorder": _sparse_in_order,
@@ -91,4 +123,6 @@ INDEXED: dict[str, Callable[..., Any]] = {
     "TensorScatterMin": _scatter(array.tensor_scatter_nd_min),
     "TensorScatterSub": _scatter(array.tensor_scatter_nd_sub),
     "TensorScatterUpdate": _scatter(_update),
+    "UniqueV2": _of_vectors("UniqueV2", array.unique),
+    "UniqueWithCountsV2": _of_vectors("UniqueWithCountsV2", array.unique_with_counts),
 }

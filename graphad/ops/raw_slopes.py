@@ -1,4 +1,6 @@
-"""The slopes of TensorFlow's gradients under the names of its kernels: functions of two tensors of one shape and dtype."""
+"""The slopes of TensorFlow's gradients under the names of its kernels: functions of two tensors of one shape and dtype; of
+shapes that broadcast where they are derivatives by a parameter.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from graphad.core.bind import bind
 from graphad.core.convert import lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import are_compatible, format_dims
 from graphad.ops import array, math
+from graphad.ops.math.incomplete import IgammaByA
+from graphad.ops.random.gammas import GammaSlope
 
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543773  # of selu
 _FORMULAS: dict[str, Callable[..., Any]] = {
@@ -48,4 +53,18 @@ def _slope(op: str, formula: Callable[..., Any]) -> Callable[..., Any]:
     return slope
 
 
-SLOPES = {op: _slope(op, formula) for op, formula in _FORMULAS.items()}
+def _igamma_by_a(a: Any, x: Any) -> Any:
+    """The derivative of igamma(a, x) by a."""
+    return bind(IgammaByA(1), *lift_pair("IgammaGradA", a, x))
+
+
+def _gamma_by_alpha(alpha: Any, sample: Any) -> Any:
+    """The derivative by alpha of a sample of the gamma distribution with rate 1, at a fixed probability."""
+    return bind(GammaSlope(), *lift_pair("RandomGammaGrad", alpha, sample))
+
+
+SLOPES: dict[str, Callable[..., Any]] = {
+    **{op: _slope(op, formula) for op, formula in _FORMULAS.items()},
+    "IgammaGradA": _igamma_by_a,
+    "RandomGammaGrad": _gamma_by_alpha,
+}

@@ -70,3 +70,16 @@ def test_traces_of_objects_that_are_gone_are_forgotten_with_the_next_trace():
     kept.factor = 7.0
     assert float(scaled(tf.constant(1.0), kept)) == 0.0  # its trace is still there
     assert scaled.experimental_get_tracing_count() == 6
+
+
+def test_a_concrete_function_needs_no_graph_that_keeps_it():
+    concrete = tf.function(lambda x: x * 2).get_concrete_function(tf.TensorSpec([]))
+    concrete.add_to_graph()
+    concrete.add_gradient_functions_to_graph()
+
+    @tf.function
+    def calls(x):
+        concrete.add_to_graph()
+        return concrete(x) + 1
+
+    assert calls(tf.constant(3.0)).numpy() == 7

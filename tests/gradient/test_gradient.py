@@ -522,3 +522,14 @@ def test_python_max_of_variables():
     of_v1, of_v2 = tape.gradient(loss, [v1, v2])
     assert of_v1 is None
     assert of_v2.numpy() == 1.0
+
+
+def test_a_lookup_along_an_axis_counted_from_the_end_has_a_dense_gradient():
+    """As in TensorFlow, where only axis 0 given as such leaves slices; a program may go on computing with the gradient."""
+    for source in (tf.Variable([1.0, 2.0, 3.0]), tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])):
+        with tf.GradientTape(persistent=True) as tape:
+            from_the_end = tf.reduce_sum(tf.gather(source, [0, 2, 0], axis=-len(source.shape)) ** 2)
+            from_the_start = tf.reduce_sum(tf.gather(source, [0, 2, 0], axis=0) ** 2)
+        dense, slices = tape.gradient(from_the_end, source), tape.gradient(from_the_start, source)
+        assert isinstance(slices, tf.IndexedSlices) and not isinstance(dense, tf.IndexedSlices)
+        np.testing.assert_array_equal((dense * 2).numpy(), 2 * tf.convert_to_tensor(slices).numpy())

@@ -140,6 +140,13 @@ CASES: dict[str, dict[str, Any]] = {
     "StridedSlice": {"input": TABLE, "begin": [0, 2], "end": [4, 0], "strides": [2, -1], "end_mask": 2, "begin_mask": 1},
     "Tile": {"input": U, "multiples": [2, 1]}, "TopKV2": {"input": U, "k": 2},
     "Transpose": {"x": M, "perm": [2, 0, 1]}, "Unique": {"x": [3, 1, 3]}, "UniqueWithCounts": {"x": [3, 1, 3]},
+    "UniqueV2": {"x": [3, 1, 3], "axis": [0]}, "UniqueWithCountsV2": {"x": [3, 1, 3], "axis": [0]},
+    "Bucketize": {"input": 9 * S, "boundaries": [-2.0, 0.0, 1.5]},
+    "IgammaGradA": {"a": 3 * U, "x": V[0]}, "RandomGammaGrad": {"alpha": 3 * U, "sample": V},
+    **{f"MatrixDiagPart{v}": {"input": M, "k": [-1, 2], "padding_value": 7.0} for v in ("V2", "V3")},
+    **{f"MatrixDiag{v}": {"diagonal": U[None], "k": [-1, 0], "num_rows": 3, "num_cols": 4,
+                          "padding_value": 7.0} for v in ("V2", "V3")},
+    **{f"MatrixSetDiag{v}": {"input": M[:1], "diagonal": U[None], "k": [-1, 0]} for v in ("V2", "V3")},
     "Unpack": {"value": U, "num": 3, "axis": 1}, "Where": {"condition": U > 0.5}, "Zeta": {"x": 2 + U, "q": V},
 }  # fmt: skip
 # Drawn from a state of each library: by shape and dtype.

@@ -304,8 +304,8 @@ def gather(
       batch_dims: Leading axes that `params` and `indices` have in common; negative counts from the end of `indices`,
         and None is 0.
       validate_indices: Accepted for compatibility; indices are checked.
-    Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0 the gradient with
-      respect to `params` is IndexedSlices.
+    Returns: Tensor [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]. For axis 0, unless it
+      is given as a negative number, the gradient with respect to `params` is IndexedSlices.
     Raises: InvalidArgumentError: an index is out of range.
     Example:
       >>> gather([10, 20, 30], [2, 0]).numpy()
@@ -327,7 +327,9 @@ def gather(
         return over_open_axes("gather", axis, x, along, False)
     if x.dims is not None and not x.dims:
         raise InvalidArgumentError("gather: params is a scalar; it must have rank 1 or more.")
-    return bind(Gather(normalize_axis("gather", place, x.ndim, "params", x.dims), lead), x, i)
+    along_axis = normalize_axis("gather", place, x.ndim, "params", x.dims)
+    # An axis counted from the end has a dense gradient, as in TensorFlow, though it may be the first.
+    return bind(Gather(along_axis, lead, place >= 0 or along_axis != 0), x, i)
 
 
 # -- gather_nd and scatter_nd, each other's transpose ----------------------------------------------------------------------
