@@ -29,8 +29,9 @@ from graphad.core.trackable import Trackable
 from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
-from graphad.ops.array.create import IDENTITY, ones_like, told_apart
+from graphad.ops.array.create import ones_like
 from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.passing import IDENTITY, told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
 from graphad.ops.random.generator import Generator

@@ -22,9 +22,10 @@ from graphad.core.registered import made_again, serialized
 from graphad.core.shapes import as_dims
 from graphad.core.tensor import Tensor
 from graphad.module import snake_case
-from graphad.ops.array.create import constant, eye, fill
+from graphad.ops.array.create import constant, fill
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.static import get_static_value
 from graphad.ops.linalg.eigen import svd

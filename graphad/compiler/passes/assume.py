@@ -44,7 +44,8 @@ from graphad.graph.walk import sub_graphs
 from graphad.ops.array.join import Stack
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import GetItem, Slice
+from graphad.ops.array.slice import GetItem
+from graphad.ops.array.strided import Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum

@@ -26,7 +26,7 @@ from graphad.kernels.record import Record
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.slice import Slice
+from graphad.ops.array.strided import Slice
 from graphad.ops.control.kinds import loops
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD

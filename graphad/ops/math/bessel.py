@@ -22,7 +22,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
-from graphad.ops.array.create import stop_gradient
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.choice import chosen
 from graphad.ops.directly import directly, is_free
 from graphad.ops.elementwise import elementwise, unary_function

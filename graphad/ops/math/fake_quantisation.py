@@ -16,7 +16,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import stop_gradient, zeros_like
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.compare import equal, greater, less, logical_and, logical_not, logical_or
 from graphad.ops.math.reduce import reduce_sum

@@ -16,7 +16,7 @@ from graphad.core.refusal import members
 from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.sizes import is_one_size
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.directly import directly

@@ -16,9 +16,9 @@ from graphad.core.bind import bind, constant_here
 from graphad.core.ieee import unreported
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
-from graphad.ops.array.create import identity
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import identity
 from graphad.ops.array.slice import getitem
 from graphad.ops.directly import is_eager, is_free
 from graphad.ops.math.arithmetic import ADD
