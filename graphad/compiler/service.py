@@ -251,10 +251,7 @@ class CompileService:
         process = self._process
         if process is not None:
             process.returncode = 0  # it is not this process's child
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError, ValueError):
-                        stream.close()
+            _close_pipes(process)
         self._reset()
 
 
@@ -263,15 +260,19 @@ def _tell(waiting: list[tuple[str, Callback]]) -> None:
         callback(key, None, None)
 
 
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError):
         process.kill()
     with contextlib.suppress(OSError):
         process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()
+    _close_pipes(process)
 
 
 @atexit.register

@@ -483,6 +483,14 @@ class Layer(Configured, Module):
             )
 
 
+class TensorLayer(Layer):
+    """The base of layers that are called with one tensor and give one."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
+
+
 def kind_in_snake_case(name: str) -> str:
     """A class name as Keras spells it in names and paths; unlike for modules, Conv2D is conv2d."""
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))

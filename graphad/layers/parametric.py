@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
-from graphad.layers.base import Layer
+from graphad.layers.base import TensorLayer
 from graphad.ops.nn import relu
 
 
-class PReLU(Layer):
+class PReLU(TensorLayer):
     """x where it is positive, else alpha * x with a weight alpha for each element of a sample, or for a part of its axes.
 
     Args:
@@ -59,10 +58,6 @@ class PReLU(Layer):
                 f"{self.name!r}, or be one of shared_axes."
             )
         self.alpha = self.add_weight(sizes, self._graphad_initializer, name="alpha")
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         sizes = self.alpha.shape.as_list()

@@ -164,7 +164,9 @@ class Bound:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
         again, part, has_sizes = self.schedule.is_made_again, self.partition, bool(self.partition.rooms)
-        scope = Scope(part, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again)
+        scope = Scope(
+            part, self.numbers, self._address, self._keep, is_shared=not has_sizes, is_made_again=again
+        )
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)

@@ -17,7 +17,6 @@ from graphad.core.annotations import (
     Ranked,
     RowAxes,
     RowAxis,
-    Rows,
     TensorLike,
     VjpContext,
 )
@@ -36,7 +35,7 @@ from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, OfMatrix, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import ONE_BY_ONE, SINGULAR, lapack, put_in, put_in_few
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
@@ -271,16 +270,6 @@ class TriangularSolve(_System):
 @functools.cache
 def _triangle(lower: bool, adjoint: bool) -> forms.Library:
     return forms.Library("gesv", adjoint, "lower" if lower != adjoint else "upper")
-
-
-class OfMatrix(Op):
-    """The base of ops on one stack of matrices."""
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
-        return matrix_rows(specs, axes, (2,))
 
 
 def _by_lapack(x: Array) -> np.ndarray | None:
