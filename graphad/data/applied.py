@@ -97,7 +97,10 @@ def assert_cardinality(expected_cardinality: int) -> Transformation:
                     if not is_over:
                         yield element
                 if 0 <= expected != count:
-                    found, count = "more" if count > expected else count, expected  # told once
+                    found, count = (
+                        "more" if count > expected else count,
+                        expected,
+                    )  # later calls find the number that there is
                     raise FailedPreconditionError(
                         f"assert_cardinality: {expected} elements were expected, there are {found}."
                     )

@@ -137,7 +137,7 @@ class _Forward(_Convolution):
             inputs.shape, self._channel_axis, self.kernel.shape[-2] * self.groups, self._rank + 2
         )
         padding: Any = self.padding.upper()
-        if self.padding == "causal":  # no place sees a later one
+        if self.padding == "causal":  # no output depends on a later input
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             padding = [[0, 0], [before, 0], [0, 0]]
             if self._channel_axis == 1:

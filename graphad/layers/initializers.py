@@ -247,7 +247,7 @@ class VarianceScaling(_Random):
             return self._drawn("uniform", shape, dtype, -limit, limit)
         if self.distribution == "untruncated_normal":
             return self._drawn("normal", shape, dtype, 0.0, math.sqrt(variance))
-        # Wider, so that the deviation is that of what is left.
+        # Cutting off makes the deviation smaller, so the distribution that is cut is wider.
         return self._drawn("truncated_normal", shape, dtype, 0.0, math.sqrt(variance) / _LEFT)
 
 
