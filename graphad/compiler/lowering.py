@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     # Prints the instructions of a call, of that signature, with these arguments.
     Generate = Callable[[LoweringContext, ir.IRBuilder, object, Sequence[ir.Value]], ir.Value]
     Build = Callable[..., ir.Value]  # prints the instructions of one function, of a builder and its operands
-    Intrinsic = Callable[
-        ..., object
-    ]  # a name of the source text, which Numba looks up and never calls as Python
+    # A name of the source text, which Numba looks up and never calls as Python.
+    Intrinsic = Callable[..., object]
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 # functions that never need rounding: their result is one of their operands, or a small integer, or already rounded

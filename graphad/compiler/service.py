@@ -344,7 +344,6 @@ def _least_busy(first: CompileService, key: str) -> CompileService:
     second = _second
     if second.waits_for(key):
         return second
-    head_start = (
-        QUEUE if second.pid is None else 0
-    )  # requests that the first compiles while the second starts
+    # Requests that the first compiles while the second starts.
+    head_start = QUEUE if second.pid is None else 0
     return second if second.pending + head_start < first.pending else first

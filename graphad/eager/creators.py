@@ -26,9 +26,8 @@ class Created(type):
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             creators = _scopes.creators
-            if not creators or any(
-                type(base) is Created for base in cls.__mro__[1:]
-            ):  # a subclass makes its own
+            # A subclass makes its own.
+            if not creators or any(type(base) is Created for base in cls.__mro__[1:]):
                 return type.__call__(cls, *args, **kwargs)
             bound = _parameters_of(cls).bind(None, *args, **kwargs)
             bound.apply_defaults()

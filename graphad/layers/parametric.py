@@ -62,8 +62,7 @@ class PReLU(TensorLayer):
     def call(self, inputs: Tensor) -> Tensor:
         sizes = self.alpha.shape.as_list()
         for axis, size in enumerate(sizes, 1):
-            if size != 1 or axis == len(
-                sizes
-            ):  # the last axis is checked in any case, since it determines the rank
+            # The last axis is checked in any case, since it determines the rank.
+            if size != 1 or axis == len(sizes):
                 self.require_axis(inputs.shape, axis, None if size == 1 else size, len(sizes) + 1)
         return relu(inputs) - self.alpha * relu(-inputs)

@@ -349,9 +349,8 @@ def beside(formula: Any, x: Any, y: Any) -> Any:
     if not 1 < columns <= _FEW_COLUMNS:
         return None
     rows = math.prod(many.shape[first:end])
-    fold = min(
-        rows & -rows, 1 << (_ROW // columns).bit_length() - 1
-    )  # a power of 2 that divides their number
+    # A power of 2 that divides their number.
+    fold = min(rows & -rows, 1 << (_ROW // columns).bit_length() - 1)
     if fold * columns < _ROW_AT_LEAST:
         return None
     wide, tiled = many.reshape(-1, rows // fold, fold * columns), few.reshape(-1, 1, columns)

@@ -339,9 +339,8 @@ def named(function: F, name: str, doc: str, **parameters: str) -> F:
     frame: Any = sys._getframe(1)
     while frame.f_globals is globals():
         frame = frame.f_back
-    function.__module__ = frame.f_globals[
-        "__name__"
-    ]  # the module of the table, so that the function can be pickled
+    # The module of the table, so that the function can be pickled.
+    function.__module__ = frame.f_globals["__name__"]
     function.__doc__ = doc
     code = function.__code__
     variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])

@@ -100,7 +100,7 @@ def root(
                 )
             except (
                 OverflowError
-            ) as cause:  # Python's, of a norm, where the steps of a method grow without bound
+            ) as cause:  # of a norm, computed with Python's floats, as steps grow without bound
                 raise InvalidArgumentError(
                     f"optimize.root: method {method!r} found no root: its steps left the range of float64. Start nearer to a "
                     "root, or choose another method."

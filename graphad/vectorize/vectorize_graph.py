@@ -225,9 +225,8 @@ class Vectorize(OfGraph):
         for k, spec in enumerate(self.graph.output_specs):
             found = [np.asarray(row[k]) for row in rows]
             if k in self.uniform and found:
-                outputs.append(
-                    max(found, key=np.size)
-                )  # for a loop, the stack of the row with the most steps
+                # For a loop, the stack of the row with the most steps.
+                outputs.append(max(found, key=np.size))
                 continue
             if any(y.shape != found[0].shape for y in found):
                 shapes = sorted({y.shape for y in found})
@@ -395,9 +394,8 @@ class RowsLayer(GraphLayer):
         for i, place in backward.places.items():
             if not once:
                 out[i] = x_bars[place] if self.op.stacked[i] else reduce_sum(x_bars[place], axis=0)
-            elif not self.op.stacked[
-                i
-            ]:  # outputs returned once depend on stacked inputs only through their shape
+            # Outputs returned once depend on stacked inputs only through their shape.
+            elif not self.op.stacked[i]:
                 out[i] = x_bars[place]
         return out
 

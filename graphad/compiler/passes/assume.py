@@ -429,9 +429,8 @@ class Assuming(Comparing):
     def finish(
         self, outputs: Sequence[Any], op: Op, keep_all: bool = False, own_inputs: Sequence[Any] = ()
     ) -> Graph:
-        return super().finish(
-            outputs, op, True, own_inputs
-        )  # also what is not needed any more: `is_checked` asks for it
+        # Nodes that are not needed any more are kept too, since `is_checked` asks for them.
+        return super().finish(outputs, op, True, own_inputs)
 
     def _same(self, x: Any) -> Any:
         """A key that is equal only for operands that certainly have the same value."""

@@ -342,9 +342,8 @@ class Cholesky(OfMatrix):
             return lapack(np.linalg.cholesky, x)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
             finite = np.isfinite(x).all((-2, -1), keepdims=True)
-            if (
-                not finite.all()
-            ):  # NaN for those that hold infinities or NaN, as where the factorisation gets through
+            # NaN for those that hold infinities or NaN, as where the factorisation gets through.
+            if not finite.all():
                 factors = self.eval(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
                 return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
             raise MatrixError(

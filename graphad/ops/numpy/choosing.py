@@ -545,7 +545,6 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
     falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(array.reverse(bins, [0]), x, side)
-    is_rising = math.reduce_all(
-        math.less_equal(bins[:1], bins[-1:])
-    )  # true for an empty vector of bounds too
+    # True for an empty vector of bounds too.
+    is_rising = math.reduce_all(math.less_equal(bins[:1], bins[-1:]))
     return math.where(is_rising, rising, falling)

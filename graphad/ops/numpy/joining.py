@@ -513,9 +513,8 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
         )
     size = ranked(a.dims)[0]
     if size == 0:
-        return array.fill(
-            sizes, cast_to(0, a.dtype)
-        )  # NumPy fills with zeros where there is nothing to repeat
+        # NumPy fills with zeros where there is nothing to repeat.
+        return array.fill(sizes, cast_to(0, a.dtype))
     places: Any = np.arange(count)
     if isinstance(size, int):
         return array.reshape(array.gather(a, places % size), sizes)

@@ -224,9 +224,8 @@ def quantiles(
         kind = joint
         a = cast_to(a, kind)
     has_nan = a.dtype.is_differentiable
-    q = cast_to(
-        inexact(q), dtypes.float64 if joint.size == 2 else joint
-    )  # float16 has too few digits for places
+    # float16 has too few digits for places.
+    q = cast_to(inexact(q), dtypes.float64 if joint.size == 2 else joint)
     _require_fractions(name, q, 1)
     flat, kept = _to_end(name, a, axis)
     if flat.dims[-1] == 0:

@@ -458,9 +458,8 @@ def roll(a: TensorLike, shift: Any, axis: Any = None) -> Tensor:
         if isinstance(shift, Tensor):
             shift = math.reduce_sum(shift) if shift.ndim else shift
         elif hasattr(shift, "__len__"):
-            shift = (
-                math.reduce_sum(tensor_of(shift)) if len(shift) else 0
-            )  # along one axis all shifts together
+            # All shifts along one axis are added.
+            shift = math.reduce_sum(tensor_of(shift)) if len(shift) else 0
         if axis is None:
             return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
         return array.roll(a, shift, axis)

@@ -121,9 +121,8 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """A B for stacks of matrices of one dtype whose inner sizes agree; None where there is no step for them."""
     dtype = a.dtype
     found = _plan(dtype, a.shape, a.strides, b.shape, b.strides)
-    if (
-        found is None
-    ):  # often one operand alone lies oddly, such as a cotangent of ones that are all one number
+    # Often one operand alone lies oddly, such as a cotangent of ones that are all one number.
+    if found is None:
         a, b = (
             z if blas.leading((z.shape, z.strides), z.itemsize) else np.ascontiguousarray(z) for z in (a, b)
         )
