@@ -98,9 +98,7 @@ def root(
                     tol=tol,
                     options=options,
                 )
-            except (
-                OverflowError
-            ) as cause:  # of a norm, computed with Python's floats, as steps grow without bound
+            except OverflowError as cause:  # Python's, of a norm: the steps grow without bound
                 raise InvalidArgumentError(
                     f"optimize.root: method {method!r} found no root: its steps left the range of float64. Start nearer to a "
                     "root, or choose another method."
