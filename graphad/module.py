@@ -10,11 +10,11 @@ from typing import Any
 
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.names import current_scope, name_scope
-from graphad.core.trackable import PRIVATE, Outlined, Trackable, settle
+from graphad.core.trackable import PRIVATE, Trackable, settle
 from graphad.eager.variable import Variable
 
 
-class Module(Outlined, Trackable):
+class Module(Trackable):
     """Base class of models: variables and modules assigned to attributes are found, trained and saved.
 
     A subclass may name attributes that are not to be searched in `_TF_MODULE_IGNORED_PROPERTIES`, a set that holds its base's.
@@ -135,6 +135,16 @@ class Module(Outlined, Trackable):
         from graphad.core.tree import short  # imported here since few programs need it
 
         return f"<{short(self)}>"
+
+    def __str__(self) -> str:
+        from graphad.core.tree import text_of, tree_of
+
+        return text_of(tree_of(self))
+
+    def _repr_html_(self) -> str:
+        from graphad.core.html import of_module
+
+        return of_module(self)
 
     def summary(
         self,

@@ -35,20 +35,6 @@ class Pending(Protocol):
         """Look whether something was put into the lists and dicts of `owner`."""
 
 
-class Outlined:
-    """What prints as the tree of its parts."""
-
-    def __str__(self) -> str:
-        from graphad.core.tree import text_of, tree_of  # imported here since few programs need it
-
-        return text_of(tree_of(self))
-
-    def _repr_html_(self) -> str:
-        from graphad.core.html import of_module  # for notebooks
-
-        return of_module(self)
-
-
 class Trackable:
     """Base class of modules, layers, optimizers, metrics and loaded objects."""
 

@@ -20,7 +20,7 @@ from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Handle, Tensor
 from graphad.core.tracebacks import for_user
-from graphad.core.trackable import Outlined, Trackable
+from graphad.core.trackable import Trackable
 from graphad.function.concrete import ConcreteFunction, with_tensors_for_lists
 from graphad.function.kinds import GenericFunction
 from graphad.function.printed import Printed
@@ -82,7 +82,7 @@ _WANTED: dict[str, Callable[[Handle], bool]] = {
 }
 
 
-class Restored(Outlined, Trackable):
+class Restored(Trackable):
     """An object from a file: its children are attributes.
 
     `variables`, `trainable_variables` and `non_trainable_variables` are those of the object and of all below it.
@@ -112,6 +112,16 @@ class Restored(Outlined, Trackable):
         from graphad.core.tree import short
 
         return f"<restored {short(self)}>"
+
+    def __str__(self) -> str:
+        from graphad.core.tree import text_of, tree_of
+
+        return text_of(tree_of(self))
+
+    def _repr_html_(self) -> str:
+        from graphad.core.html import of_module  # used in notebooks only
+
+        return of_module(self)
 
 
 class RestoredCallable(Restored):
