@@ -18,9 +18,8 @@ from graphad import __version__
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, or 1 with a message on stderr (2 for a wrong command line)."""
-    cli = importlib.import_module(
-        "serialization.inspect.cli"
-    )  # by name: files stand beside graphad, not below it
+    # Imported by name: the rooms of files stand beside graphad, not below it.
+    cli = importlib.import_module("serialization.inspect.cli")
     parser = argparse.ArgumentParser("python -m graphad", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--version", action="version", version=f"graphad {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND")

@@ -230,9 +230,8 @@ def _both(
     has_more = found()
     second = traced("else", otherwise, () if has_more else sides["then"])
     if found() or has_more:
-        return _both(
-            traced, then, otherwise, sides
-        )  # objects that were made in there have more of them each time
+        # Not repeated until nothing is found: objects that are made inside bring new variables each time.
+        return _both(traced, then, otherwise, sides)
     if any(lacks(a.value, b.value) for a, b in zip(sides["then"], sides["else"], strict=True)):
         first = traced("then", then, sides["else"])
     return [first, second]

@@ -131,9 +131,8 @@ def template_of(
         return known[1]
     from graphad.autograph.scan import needs_conversion
 
-    if not always and not needs_conversion(
-        f, *given, settled=settled
-    ):  # not cached: the functions that it calls may change
+    # Not cached: the functions that it calls may change.
+    if not always and not needs_conversion(f, *given, settled=settled):
         return _NOTHING_TO_DO
     with _lock:
         known = _templates.get(key)

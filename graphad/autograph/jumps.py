@@ -79,9 +79,8 @@ class Jumps:
                 body.insert(0, like(_assign(self.flag, ast.Constant(False)), first))
             else:
                 _drop(body, self.flag)
-            if not (
-                isinstance(node, ast.AsyncFunctionDef) and suspends(node.body) == "yield"
-            ):  # which returns no value
+            # An asynchronous generator returns no value.
+            if not (isinstance(node, ast.AsyncFunctionDef) and suspends(node.body) == "yield"):
                 result = _call("returned", ast.Name(self.value, ast.Load()))
                 body.append(like(ast.Return(value=result), last))
         return body
@@ -315,9 +314,8 @@ def _ends(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.If):
         return ends(node.body) and ends(node.orelse)
-    if isinstance(
-        node, ast.While | ast.For | ast.AsyncFor
-    ):  # one that ends by itself goes on with its `else`
+    # A loop that ends by itself goes on with its `else`.
+    if isinstance(node, ast.While | ast.For | ast.AsyncFor):
         always = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
         return (always or ends(node.orelse)) and not any(_jumps_of_loop(x, ast.Break) for x in node.body)
     if isinstance(node, ast.With | ast.AsyncWith):

@@ -282,9 +282,8 @@ class _Liveness:
         if isinstance(node, ast.With | ast.AsyncWith):
             names = names_of(node.items)
             inside = self.block(node.body, out, escape | out)
-            if isinstance(
-                node.body[-1], ast.Raise
-            ):  # what follows runs if the manager swallows the exception
+            # What follows runs if the manager swallows the exception.
+            if isinstance(node.body[-1], ast.Raise):
                 inside = inside | out
             return (inside - names.bound) | names.read
         if isinstance(node, ast.Try | ast.TryStar):

@@ -318,10 +318,8 @@ def for_(
     """The elements for which Python shall run the body; a loop over a tensor is staged here, and leaves none."""
     is_tensor = isinstance(iterated, Tensor | Handle)
     if (is_tensor or hasattr(iterated, "__graphad_elements__")) and trace_in_progress() is not None:
-        from graphad.autograph.loops import (
-            elements_of,
-            staged_loop,
-        )  # imported here: Python's own loops do not need it
+        # Imported here: Python's own loops do not need it.
+        from graphad.autograph.loops import elements_of, staged_loop
 
         elements = elements_of(iterated)
         if elements is not None:

@@ -155,9 +155,8 @@ def _bound(f: FunctionType, given: list[Any], named: dict[str, Any]) -> dict[str
     code = f.__code__
     names = code.co_varnames[: code.co_argcount]
     defaults = f.__defaults__ or ()
-    found = dict(
-        zip(reversed(names), reversed(defaults), strict=False)
-    )  # decorators may leave more defaults than names
+    # Decorators may leave more defaults than names.
+    found = dict(zip(reversed(names), reversed(defaults), strict=False))
     found.update(f.__kwdefaults__ or {})
     found.update(named)
     found.update(zip(names, given, strict=False))
@@ -256,9 +255,8 @@ def _parts_of(code: CodeType) -> tuple[tuple[str, Any], ...] | None:
             stack = None
         elif name == "BEFORE_WITH":
             stack[-1:] = [_ANYTHING, ("entered", stack[-1])]
-        elif (
-            name == "LOAD_SPECIAL"
-        ):  # a manager's method and the manager: how its `with` ends, and then how it begins
+        # A manager's method and the manager: how its `with` ends, and then how it begins.
+        elif name == "LOAD_SPECIAL":
             stack[-1:] = [("enter", stack[-1]), _NULL] if argument == _ENTER else [_ANYTHING, ("value", None)]
         elif name == "KW_NAMES":
             names = code.co_consts[argument]

@@ -24,9 +24,8 @@ class Aliases:
     def add(self, package: str) -> None:
         """Let the namespaces that `package` lists be imported as if they were inside of it."""
         if not self._packages:
-            sys.meta_path.insert(
-                0, self
-            )  # before Python's own, which would load the files of a namespace's package again
+            # Before Python's own finders, which would load the files of a namespace's package again.
+            sys.meta_path.insert(0, self)
         self._packages += (f"{package}.",)
 
     def find_spec(

@@ -24,8 +24,7 @@ def foresee(function: object) -> None:
     if store.get(mark) is not None:
         return
     store.put(mark, b"traced")
-    from graphad.compiler.service import (
-        default_service,
-    )  # imported here: not needed if the cache has the code
+    # Imported here: not needed if the cache has the code.
+    from graphad.compiler.service import default_service
 
     default_service().start()

@@ -124,9 +124,8 @@ class Lowered:
             self._link(unit, links)
         before = self._before(comparing)
         for unit in self.units:
-            if (
-                unit.index not in before
-            ):  # memory that a row accesses may be as large as sizes are said to be only
+            # Memory that a row accesses may be as large as sizes are said to be only.
+            if unit.index not in before:
                 names = used[unit.index]
                 self._link(unit, [each.index for each in comparing if names & each.nodes[0].op.relates])
 

@@ -20,6 +20,8 @@ from graphad.kernels import scalars
 if TYPE_CHECKING:
     from typing import Protocol
 
+    import numpy as np
+
     class LoweringContext(Protocol):
         """The context that a backend of Numba passes to an intrinsic that prints its instructions."""
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
     # Prints the instructions of a call, of that signature, with these arguments.
     Generate = Callable[[LoweringContext, ir.IRBuilder, object, Sequence[ir.Value]], ir.Value]
+    Build = Callable[..., ir.Value]  # prints the instructions of one function, of a builder and its operands
+    # A name of the source text, which Numba looks up and never calls as Python.
+    Intrinsic = Callable[..., object]
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 # functions that never need rounding: their result is one of their operands, or a small integer, or already rounded
@@ -51,12 +56,16 @@ class Lowered:
 
     result: str
     args: tuple[str, ...]
-    build: Callable[..., Any]
+    build: Build
 
 
 def as_intrinsic(
-    intrinsic: Any, kinds: dict[str, Any], result: str, args: tuple[str, ...], build: Callable[..., Any]
-) -> Any:
+    intrinsic: Callable[[Callable[..., object]], Intrinsic],
+    kinds: dict[str, Any],
+    result: str,
+    args: tuple[str, ...],
+    build: Build,
+) -> Intrinsic:
     """An intrinsic of a backend whose arguments and result have fixed types; Numba casts literals to them.
 
     Args:
@@ -139,7 +148,7 @@ def lower(name: str) -> Lowered | None:
 # -- pieces --
 
 
-def constant(code: str, value: Any) -> ir.Constant:
+def constant(code: str, value: float | np.number) -> ir.Constant:
     """A constant of a code's type."""
     return ir.Constant(llvm_type(code), float(value) if code in FLOATS else int(value))
 
@@ -341,7 +350,7 @@ def _shift(builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value, is_left: 
     return builder.select(fits, builder.lshr(x, safe), x.type(0))
 
 
-def _mul_high(builder: Any, code: str, x: Any, y: Any) -> Any:
+def _mul_high(builder: ir.IRBuilder, code: str, x: ir.Value, y: ir.Value) -> ir.Value:
     """The upper half of a product of integers."""
     width = x.type.width
     wide = ir.IntType(2 * width)
@@ -349,7 +358,7 @@ def _mul_high(builder: Any, code: str, x: Any, y: Any) -> Any:
     return builder.trunc(builder.lshr(builder.mul(*both), wide(width)), x.type)
 
 
-def _absolute(builder: Any, code: str, x: Any) -> Any:
+def _absolute(builder: ir.IRBuilder, code: str, x: ir.Value) -> ir.Value:
     if not _is_signed(code):
         return x
     return builder.select(builder.icmp_signed("<", x, x.type(0)), builder.sub(x.type(0), x), x)
@@ -364,13 +373,11 @@ def _integer_sign(builder: ir.IRBuilder, code: str, x: ir.Value) -> ir.Value:
     )
 
 
-def _pick(fn: str) -> Callable[..., Any]:
+def _pick(fn: str) -> Build:
     return lambda builder, code, x, y: builder.select(compare(builder, fn, code, x, y), x, y)
 
 
-_Build = Callable[..., Any]
-
-_FLOAT: dict[str, _Build] = {
+_FLOAT: dict[str, Build] = {
     "add": lambda b, c, x, y: b.fadd(x, y),
     "sub": lambda b, c, x, y: b.fsub(x, y),
     "mul": lambda b, c, x, y: b.fmul(x, y, flags=CONTRACT),
@@ -397,14 +404,14 @@ _FLOAT: dict[str, _Build] = {
 }
 
 # Where the order is free: sums, and extremes, which vectorise as intrinsics.
-_FREE: dict[str, _Build] = {
+_FREE: dict[str, Build] = {
     "add": lambda b, x, y: b.fadd(x, y, flags=REORDER),
     "mul": lambda b, x, y: b.fmul(x, y, flags=REORDER),
     "maximum": lambda b, x, y: intrinsic(b, "maximum", x, y, flags=ANY_ZERO),
     "minimum": lambda b, x, y: intrinsic(b, "minimum", x, y, flags=ANY_ZERO),
 }
 
-_INTEGER: dict[str, _Build] = {
+_INTEGER: dict[str, Build] = {
     "add": lambda b, c, x, y: b.add(x, y),
     "sub": lambda b, c, x, y: b.sub(x, y),
     "mul": lambda b, c, x, y: b.mul(x, y),
@@ -426,7 +433,7 @@ _INTEGER: dict[str, _Build] = {
     "copy": lambda b, c, x: x,
 }
 
-_BOOL: dict[str, _Build] = {
+_BOOL: dict[str, Build] = {
     "add": lambda b, c, x, y: b.or_(x, y),
     "mul": lambda b, c, x, y: b.and_(x, y),
     "abs": lambda b, c, x: x,

@@ -251,10 +251,7 @@ class CompileService:
         process = self._process
         if process is not None:
             process.returncode = 0  # it is not this process's child
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError, ValueError):
-                        stream.close()
+            _close_pipes(process)
         self._reset()
 
 
@@ -263,15 +260,19 @@ def _tell(waiting: list[tuple[str, Callback]]) -> None:
         callback(key, None, None)
 
 
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError):
         process.kill()
     with contextlib.suppress(OSError):
         process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()
+    _close_pipes(process)
 
 
 @atexit.register
@@ -343,7 +344,6 @@ def _least_busy(first: CompileService, key: str) -> CompileService:
     second = _second
     if second.waits_for(key):
         return second
-    head_start = (
-        QUEUE if second.pid is None else 0
-    )  # requests that the first compiles while the second starts
+    # Requests that the first compiles while the second starts.
+    head_start = QUEUE if second.pid is None else 0
     return second if second.pending + head_start < first.pending else first

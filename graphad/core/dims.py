@@ -225,9 +225,8 @@ class Dim:
         if terms == self.terms:
             return True
         if run_time_symbols((self, other)):
-            return (
-                type(reduced(self - other)) is int and reduced(self - other) == 0
-            )  # else not certainly equal
+            # Sizes that only the run knows are equal if their difference is certainly 0.
+            return type(reduced(self - other)) is int and reduced(self - other) == 0
         if _is_symbol(self.terms) and _is_symbol(terms):
             return False  # one class, two symbols: two sizes
         if (_is_symbol(self.terms) and _number(terms) in _literals.get()) or (

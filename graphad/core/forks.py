@@ -97,9 +97,8 @@ def _in_parent() -> None:
 def _after_fork() -> None:
     _in_parent()
     for made in tuple(_made):
-        is_mine = getattr(
-            made, "_is_owned", None
-        )  # a plain lock has no owner; nothing forks while holding one
+        # A plain lock has no owner; nothing forks while holding one.
+        is_mine = getattr(made, "_is_owned", None)
         if is_mine is None or not is_mine():
             made._at_fork_reinit()
     for work in _in_child:

@@ -64,9 +64,8 @@ def user_line() -> str | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
-        if not (
-            known[file] if file in known else is_passed(file)
-        ):  # called for every frame of every traced op
+        # Called for every frame of every traced op.
+        if not (known[file] if file in known else is_passed(file)):
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None

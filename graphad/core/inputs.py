@@ -70,9 +70,8 @@ def inputs_of(kind: Any) -> Iterator[Input]:
         # A NumPy function would take an extra operand as its `out` array.
         count = getattr(formula, "nin", None)  # of a ufunc, or set by the wrapper of a function
         if count is None and kind.infix is not None and not hasattr(formula, "__code__"):
-            count = kind.infix.count(
-                "{}"
-            )  # Python's own function of an operator: its signature is slow to read
+            # Python's own function of an operator: its signature is slow to read.
+            count = kind.infix.count("{}")
         if count is not None:
             names = ["x", "y", "z"][:count]
         else:

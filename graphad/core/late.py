@@ -158,7 +158,6 @@ def refusal_of(package: str, name: str) -> str:
     # Python and its tools look up many private names, and `from package import module` looks up a module before importing it.
     if name.startswith("_") or _is_module(package, name):
         return f"module {package!r} has no attribute {name!r}"
-    sentence: str = importlib.import_module("graphad.core.absent").refusal(
-        package, name
-    )  # imported here since few programs need it
+    # Imported here since few programs need it.
+    sentence: str = importlib.import_module("graphad.core.absent").refusal(package, name)
     return sentence

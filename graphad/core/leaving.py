@@ -72,9 +72,8 @@ def name_of_library_function(caller: FrameType) -> str | None:
     while frame is not None and library_of(frame.f_code.co_filename) is not None:
         inner.append(frame)
         frame = frame.f_back
-    for frame in reversed(
-        inner
-    ):  # wrappers by decorators and argument checks have no public name, but the wrapped function has
+    # Wrappers by decorators and argument checks have no public name, but the wrapped function has.
+    for frame in reversed(inner):
         space, names = _space(frame.f_globals.get("__name__", "")), _names(frame)
         if not any(part.startswith(("_", "<")) for part in names) and space != "scipy":
             return ".".join([space, *names])

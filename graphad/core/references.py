@@ -303,9 +303,8 @@ class Referring:
         op = self.written_out([x.spec for x in given])
         if op is None:
             return self.op_class.batch(self, ctx, *xs)
-        return self.op_class.batch(
-            op, ctx, *own, *given[: op.given]
-        )  # an empty vector of sizes leaves no reference to it
+        # An empty vector of sizes leaves no reference to it.
+        return self.op_class.batch(op, ctx, *own, *given[: op.given])
 
     def rows(self, specs: Sequence[TensorSpec], axes: Sequence[Any]) -> Any:
         if all(axis is None for axis in axes):

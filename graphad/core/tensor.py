@@ -454,9 +454,8 @@ class EagerTensor(Exports, Tensor):
         return self
 
     def __deepcopy__(self, memo: dict[str, Any]) -> EagerTensor:
-        return EagerTensor(
-            self.data.copy()
-        )  # asked for by who wants another tensor: no value has left by mistake
+        # No `note_exit`: whoever calls this wants another tensor, so no value has left by mistake.
+        return EagerTensor(self.data.copy())
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
         return EagerTensor, (self.data,)

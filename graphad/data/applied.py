@@ -97,7 +97,11 @@ def assert_cardinality(expected_cardinality: int) -> Transformation:
                     if not is_over:
                         yield element
                 if 0 <= expected != count:
-                    found, count = "more" if count > expected else count, expected  # told once
+                    # Later calls find the number that there is.
+                    found, count = (
+                        "more" if count > expected else count,
+                        expected,
+                    )
                     raise FailedPreconditionError(
                         f"assert_cardinality: {expected} elements were expected, there are {found}."
                     )

@@ -521,7 +521,7 @@ class Dataset(Mixtures):
         first = int(start)
 
         def make() -> Iterator[Any]:
-            numbers = itertools.count(first)  # of the elements that there are: one that fails has none
+            numbers = itertools.count(first)  # an element that fails takes no number
             return each(lambda element: (np.asarray(next(numbers), np.int64), element), self._make())
 
         return Dataset(
@@ -548,7 +548,7 @@ class Dataset(Mixtures):
             def rest() -> Iterator[Any]:
                 for element in elements:
                     seen.append(element)
-                    if len(seen) == self._count:  # whoever asks for no more than there are has seen all
+                    if len(seen) == self._count:  # all are there, even if nobody asks for one more
                         kept[:] = [seen]
                     yield element
                 kept[:] = [seen]

@@ -399,7 +399,7 @@ def _beside(element: NestLike, given: NestLike) -> list[Any]:
         return [x for key in element for x in _beside(element[key], given[key])]
     if isinstance(element, tuple) and isinstance(given, tuple) and len(given) == len(element):
         return [x for part, own in zip(element, given, strict=True) for x in _beside(part, own)]
-    if count == 1:  # its sizes
+    if count == 1:  # the sizes of the only leaf
         return [given]
     if is_record(element) and isinstance(given, tuple) and len(given) == count:
         return list(given)

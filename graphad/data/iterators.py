@@ -132,7 +132,7 @@ class TracedElements:
         has_value = self.advance(self._run)
         return Optional(has_value, lambda: self.element(self._run), lambda: self._stream.spec)
 
-    # As what a loop goes through.
+    # The methods that a traced loop calls.
 
     def start(self) -> Tensor:
         return self._run

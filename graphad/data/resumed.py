@@ -83,7 +83,7 @@ def side_by_side(sources: list[Iterator[Any]]) -> Iterator[list[Any]]:
                     row.append(next(source))
                 except StopIteration:
                     return
-                except Exception as error:  # raised on, once the others have moved too
+                except Exception as error:  # raised below, after the other sources have moved on too
                     failed = failed or error
             if failed is not None:
                 raise failed

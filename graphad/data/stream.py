@@ -41,9 +41,8 @@ class Stream:
         self._begin, self.spec = begin, spec
         self._running: dict[int, Iterator[Any]] = {}
         self._elements: dict[int, Any] = {}
-        self._latest: dict[
-            int, int
-        ] = {}  # by thread; a run that was broken off is forgotten when the next begins
+        # The last run of each thread; a run that was broken off is forgotten when the next begins.
+        self._latest: dict[int, int] = {}
 
     def start(self) -> Tensor:
         """The number of this run."""

@@ -161,7 +161,7 @@ def number(method: str, argument: str, given: Any, least: int | None = None) -> 
     """
     if not is_traced(given):
         if isinstance(given, Tensor) and not given.has_value:
-            given = given.known  # as the size of a tensor of known shape
+            given = given.known  # the size of a tensor whose shape is known
         return int(given) if least is None else positive(method, argument, given)
     found = lift(given)
     if not found.dtype.is_integer or found.dims not in ((), None):

@@ -43,9 +43,8 @@ def common_place(op: Op, inputs: Sequence[Any]) -> str | None:
     found: str | None = None
     first = 0
     for k, x in enumerate(inputs):
-        if not x.away and not (
-            op.stores and k == 0 and x.dims
-        ):  # such a variable takes what is on the CPU alone
+        # Such a variable takes what is on the CPU alone.
+        if not x.away and not (op.stores and k == 0 and x.dims):
             if not isinstance(x, EagerTensor) or not x.data.shape or x.data.dtype.kind in "iub":
                 continue
         if found is None:

@@ -84,9 +84,8 @@ class DeviceTensor(Tensor):
         return EagerTensor(self.array.host())
 
     def beside(self, other: EagerTensor) -> Tensor:
-        if (
-            other.away or not other.has_value or not other.data.shape
-        ):  # while tracing, numbers are constants of the graph
+        # While tracing, numbers are constants of the graph.
+        if other.away or not other.has_value or not other.data.shape:
             return other
         return DeviceTensor(device_array(other.data, self.array.index))
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.errors import ArgumentTypeError
 
+if TYPE_CHECKING:
+    from graphad.eager.variable import Variable
+
 
 class _Scopes(threading.local):
     creators: tuple[Callable[..., Any], ...] = ()  # the creators of the enclosing blocks, the outermost first
@@ -24,11 +27,10 @@ class Created(type):
 
     if not TYPE_CHECKING:  # type checkers see the constructor instead
 
-        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        def __call__(cls, *args: Any, **kwargs: Any) -> Variable:
             creators = _scopes.creators
-            if not creators or any(
-                type(base) is Created for base in cls.__mro__[1:]
-            ):  # a subclass makes its own
+            # A subclass makes its own.
+            if not creators or any(type(base) is Created for base in cls.__mro__[1:]):
                 return type.__call__(cls, *args, **kwargs)
             bound = _parameters_of(cls).bind(None, *args, **kwargs)
             bound.apply_defaults()

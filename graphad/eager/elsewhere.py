@@ -43,9 +43,8 @@ class DeviceVariable(Variable):
 
     @data.setter
     def data(self, value: DeviceArray | Array) -> None:
-        if hasattr(
-            self, "_graphad_place"
-        ):  # the short way of `assign` sets this, and would accept arrays of the CPU
+        # The short way of `assign` sets this, and would accept arrays of the CPU.
+        if hasattr(self, "_graphad_place"):
             raise DeviceDataError(
                 f"variable {self.name!r} is on {self.location!r}; `assign` gives it another value."
             )

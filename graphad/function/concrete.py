@@ -264,9 +264,8 @@ class ConcreteFunction:
             operands = [*values, *self.captured_inputs]
             outputs = bind(self.op, *operands)
             if trace_in_progress() is not None:
-                from graphad.function.refined import (
-                    refined,
-                )  # imported here, since it loads the specialiser
+                # Imported here, since it loads the specialiser.
+                from graphad.function.refined import refined
 
                 outputs = refined(self.graph, operands, outputs)
         return self.results.build(outputs)

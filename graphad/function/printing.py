@@ -59,9 +59,8 @@ def typed_parameters(signature: Signature, arguments: Arguments) -> list[tuple[s
         if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
     ]
     if any(p.kind is kinds.VAR_POSITIONAL for p in signature.signature.parameters.values()):
-        known = ["POSITIONAL_ONLY"] * len(
-            args
-        )  # those before `*args` cannot be given by name where there are some
+        # Parameters before `*args` cannot be given by name if there are positional arguments behind them.
+        known = ["POSITIONAL_ONLY"] * len(args)
     out = [(signature.positional_name(i), known[i], value) for i, value in enumerate(args)]
     return out + [(key, "KEYWORD_ONLY", value) for key, value in kwargs.items()]
 

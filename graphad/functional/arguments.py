@@ -12,7 +12,7 @@ from graphad.core.errors import ArgumentTypeError, DTypeError, GraphadError, Inv
 from graphad.core.nest import Rebuild
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 
 if TYPE_CHECKING:
     from graphad.core.annotations import NestLike

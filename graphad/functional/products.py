@@ -20,7 +20,8 @@ from graphad.gradient.explain_none import lost, refuse_lost, warn_partly
 from graphad.gradient.forward import ForwardAccumulator, push_forward
 from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
-from graphad.ops.array.create import IDENTITY, zeros_of
+from graphad.ops.array.create import zeros_of
+from graphad.ops.array.passing import IDENTITY
 
 if TYPE_CHECKING:
     from typing import TypeVar

@@ -339,9 +339,8 @@ def _is_finite(bar: Any) -> bool:
     data = bar.data
     if data.size > _FEW and data.flags.c_contiguous and data.dtype.char in "fd":
         flat = data.reshape(-1)
-        return math.isfinite(
-            unreported(np.dot, flat, flat)
-        )  # a third of the time; False for huge numbers too
+        # A third of the time; False for huge numbers too.
+        return math.isfinite(unreported(np.dot, flat, flat))
     return bool(np.isfinite(data).all())
 
 

@@ -29,8 +29,9 @@ from graphad.core.trackable import Trackable
 from graphad.gradient import closing  # noqa: F401 -- closes graphs with custom gradients before they are batched
 from graphad.gradient.function_key import function_key
 from graphad.gradient.rules_in_process import remember
-from graphad.ops.array.create import IDENTITY, ones_like, told_apart
+from graphad.ops.array.create import ones_like
 from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.passing import IDENTITY, told_apart
 from graphad.ops.control.custom import CustomGradient
 from graphad.ops.math.arithmetic import multiply
 from graphad.ops.random.generator import Generator
@@ -344,9 +345,8 @@ def call_with_rule(
     leaves, rebuild = flatten_records(list(args))
     # Fresh tensors, so that a tape inside distinguishes arguments from variables and from each other.
     xs = told_apart([lift_own(leaf) if _is_tensor_like(leaf) else leaf for leaf in leaves])
-    if any(
-        getattr(each, "is_place", False) for each in chain()
-    ):  # on the device on which the function computes with them
+    # On the device on which the function computes with them.
+    if any(getattr(each, "is_place", False) for each in chain()):
         xs = [bind(IDENTITY, x) if isinstance(x, Tensor) and x.has_value else x for x in xs]
     # Eager code gets Python's integers and truth values as they are: it counts with them, and hands them to other libraries.
     plain = (
@@ -429,9 +429,8 @@ class _References:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._seen: set[tuple[int, int]] = set()
-        self._waiting: list[
-            tuple[Any, tuple[Any, ...], int]
-        ] = []  # (function, objects that it gets, calls away)
+        # (function, objects that it gets, calls away).
+        self._waiting: list[tuple[Any, tuple[Any, ...], int]] = []
 
     def capture(self, function: Callable[..., Any]) -> None:
         self._waiting.append((function, (), 0))

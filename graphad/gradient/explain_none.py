@@ -262,10 +262,8 @@ def _through(op: Op, known: Sequence[State], n_outputs: int) -> list[State]:
         shown = [_joined(of_branches) for of_branches in zip(*ends, strict=False)]
         return [*shown, *[_joined(known)] * (n_outputs - len(shown))][:n_outputs]
     found = _joined(known)
-    from graphad.ops.control.custom import (
-        ClosedCustom,
-        CustomGradient,
-    )  # imported here: few programs call `why_none`
+    # Imported here: few programs call `why_none`.
+    from graphad.ops.control.custom import ClosedCustom, CustomGradient
 
     if isinstance(op, CustomGradient | ClosedCustom):
         found = _joined(op.inputs.xs(known))

@@ -219,7 +219,7 @@ def _with_rule_at_hand(node: Node, specs: Sequence[TensorSpec]) -> Node:
 # -- trying it with numbers ----------------------------------------------------------------------------------------------
 
 
-def _rows_really_mix(entries: list[Entry], target: Any, source: Mark) -> bool:
+def _rows_really_mix(entries: list[Entry], target: EagerTensor, source: Mark) -> bool:
     """Pull back a random cotangent, and the same with random row weights: they differ by the weights if rows are independent.
 
     A custom gradient need not be linear. So where they differ otherwise, rows are exchanged between two random cotangents.
@@ -238,7 +238,12 @@ def _rows_really_mix(entries: list[Entry], target: Any, source: Mark) -> bool:
 
 
 def _rows_reach_others(
-    entries: list[Entry], target: Tensor, source: Mark, data: Array, plain: Array, generator: Any
+    entries: list[Entry],
+    target: Tensor,
+    source: Mark,
+    data: Array,
+    plain: Array,
+    generator: np.random.Generator,
 ) -> bool:
     """Any two row numbers differ in some bit, so each pair of rows is separated by one of the exchanges."""
     other = generator.standard_normal(target.dims).astype(data.dtype)

@@ -47,7 +47,8 @@ from graphad.gradient.jacobian_rows import (
 from graphad.gradient.recorder import mark_of
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.ops.array.broadcast import BroadcastTo
-from graphad.ops.array.create import eye, zeros
+from graphad.ops.array.create import zeros
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape

@@ -24,8 +24,9 @@ from graphad.gradient.tape import GradientTape
 from graphad.gradient.transforms import TRANSFORMS
 from graphad.gradient.unconnected import UnconnectedGradients, unconnected_mode
 from graphad.graph.ir import Node
-from graphad.ops.array.create import IDENTITY, ones_like, zeros
+from graphad.ops.array.create import ones_like, zeros
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.shape import shape
 from graphad.trace.tracer import SymbolicTensor, Trace
 

@@ -75,7 +75,7 @@ class Recorder:
         """The followed marks that no entry produced."""
         return self._leaves
 
-    def follow(self, x: Any) -> Any:
+    def follow(self, x: Any) -> Mark:
         """Follow a tensor or handle from now on; returns its mark."""
         mark = x.mark or mark_of(x)
         self._tracked.add(mark)
@@ -148,7 +148,7 @@ class Recorder:
         if len(entries) > self._sweep_at:
             self._sweep()
 
-    def _out_mark(self, y: Tensor) -> Any:
+    def _out_mark(self, y: Tensor) -> Mark | None:
         """The mark of a result, which is followed from now on; None if its dtype has no gradient."""
         if type(y) is EagerTensor:
             if y.data.dtype.kind not in "fcV":
@@ -175,7 +175,7 @@ class Recorder:
             mark = self._watch_variable(handle)
         value.mark = mark
 
-    def _automatic_mark(self, op: Op, x: Handle | Tensor | Variable) -> Any:
+    def _automatic_mark(self, op: Op, x: Handle | Tensor | Variable) -> Mark | None:
         """The mark of a variable that is followed because this op reads it, else None."""
         if self._automatic and isinstance(x, Handle) and x.trainable and op.effects & READS:
             return self._watch_variable(x) if x.spec.dtype.is_differentiable else None

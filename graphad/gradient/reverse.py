@@ -19,7 +19,7 @@ from graphad.gradient.recorder import Recorder
 from graphad.graph.builder import GraphBuilder
 from graphad.graph.ir import JIT_COMPILE, Graph, Node, derived_once
 from graphad.graph.replay import replay
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.trace.tracer import Trace
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import zeros_like
 
 if TYPE_CHECKING:
+    from graphad.core.tensor import Mark
     from graphad.gradient.unconnected import UnconnectedGradients
 else:
     UnconnectedGradients = str  # the annotation as `typing.get_type_hints` sees it, without making the enum
@@ -183,7 +184,7 @@ class GradientTape(Recorder):
         if self.follows(x) and self.notes.has_room():
             self.notes.exits.append((way, mark_of(x), user_line()))
 
-    def _watch_variable(self, handle: Handle) -> Any:
+    def _watch_variable(self, handle: Handle) -> Mark:
         self._variables.setdefault(id(handle), handle)
         return self.follow(handle)
 

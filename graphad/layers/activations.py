@@ -435,9 +435,8 @@ def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """
     x = lift(x)
     none = lift(0, x.dtype)
-    x = x - stop_gradient(
-        reduce_max(x, axis, keepdims=True)
-    )  # only differences count, and their sums keep their digits
+    # Only differences matter; sums of differences from the largest element lose fewer digits.
+    x = x - stop_gradient(reduce_max(x, axis, keepdims=True))
     ranked = sort(x, axis, "DESCENDING")
     sums = cumsum(ranked, axis)
     places = cumsum(ones_like(ranked), axis)

@@ -44,7 +44,7 @@ _NOT_GIVEN: Any = object()
 _made: Counter[str] = Counter()
 
 
-# What may be told of a weight, by the end of the argument.
+# Options of a weight, by the end of the argument's name.
 _GET: dict[str, Callable[..., Any]] = {"regularizer": get_regularizer, "constraint": get_constraint}
 
 
@@ -55,7 +55,7 @@ class _Calls(threading.local):
 
 
 _calls = _Calls()
-# By id, the layers that hold losses, whichever thread called them.
+# The layers that hold losses, by id, of all threads.
 _with_losses: dict[int, weakref.ref[Layer]] = {}
 
 
@@ -77,7 +77,7 @@ class Layer(Configured, Module):
     Raises: ArgumentTypeError (a TypeError): no such argument, or no dtype.
     """
 
-    _weights_told: ClassVar[dict[str, str]] = {}  # names of weights by what the argument begins with
+    _weights_told: ClassVar[dict[str, str]] = {}  # names of weights, by the beginning of the argument's name
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Layer(Configured, Module):
         if "build" in cls.__dict__:
             cls.build = _as_built(cls.__dict__["build"])  # type: ignore[method-assign]
 
-    # Type checkers are not told: to them a name that no class has stays a mistake.
+    # Hidden from type checkers, which otherwise would accept any name of an attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -196,11 +196,11 @@ class Layer(Configured, Module):
             for variable in layer._graphad_trained:
                 variable.follow_by_default(bool(value))
 
-    # What `Any` alone allows: None for a layer that is called without inputs.
+    # `Any`, since subclasses expect a TensorShape, a nest of them, or None if they are called without inputs.
     def build(self, input_shape: Any) -> None:
         """Make the weights for inputs of this shape. The first call does it; it may also be called before, with a tuple."""
 
-    # A subclass chooses the arguments of its `call`, which `Any` alone allows.
+    # `Any`, since subclasses choose the arguments of their `call`.
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The layer's function."""
         raise InvalidArgumentError(f"{type(self).__name__}: a layer must define call(inputs).")
@@ -230,17 +230,17 @@ class Layer(Configured, Module):
                 self.add_loss(self.activity_regularizer(result) / cast(array.shape(result)[0], result.dtype))
         return results
 
-    # Type checkers see the first argument as one that must be there, since subclasses say what it is.
+    # For type checkers the first argument is required; subclasses say what it is.
     if TYPE_CHECKING:
 
         def __call__(self, inputs: NestLike, *args: NestLike, **kwargs: Any) -> Any: ...
 
     else:
-        # A frame of this name, by which errors know the layer.
+        # Errors find the layer by a frame of this name.
         def __call__(self, inputs: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
             try:
                 return self._called(inputs, *args, **kwargs)
-            except Exception as error:  # raised on
+            except Exception as error:  # raised again, with the layer's name
                 raise of_call(error)  # noqa: B904 - it is the same error
 
     def _first_of(self, arguments: dict[str, Any]) -> Any:
@@ -340,7 +340,7 @@ class Layer(Configured, Module):
     def _graphad_state(self) -> Iterator[tuple[str, Any]]:
         """The attributes, and a list of the weights that are not attributes."""
         yield from super()._graphad_state()
-        if not self._graphad_building:  # else some are about to be assigned
+        if not self._graphad_building:  # while it builds, some are not assigned yet
             attributes = [value for name, value in vars(self).items() if not name.startswith(PRIVATE)]
             listed = {id(part) for value in attributes for part in parts_of(value, iter)}
             unnamed = [variable for variable in self._graphad_weights if id(variable) not in listed]
@@ -481,6 +481,14 @@ class Layer(Configured, Module):
                 f'Input 0 of layer "{self.name}" is incompatible with the layer: expected axis {axis} of input shape to '
                 f"have value {size}, but received input with shape {shape}"
             )
+
+
+class TensorLayer(Layer):
+    """The base of layers that are called with one tensor and give one."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
 
 def kind_in_snake_case(name: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.layers.sizes import whole
 from graphad.ops.array.reshape import reshape
 from graphad.ops.math.cast import cast
@@ -18,7 +17,7 @@ from graphad.ops.nn import batch_normalization, moments
 from graphad.ops.nn.normalize import widened
 
 
-class BatchNormalization(Layer):
+class BatchNormalization(TensorLayer):
     """Normalise each feature: by the batch's own moments while training, by moving averages otherwise.
 
     Args:
@@ -80,12 +79,7 @@ class BatchNormalization(Layer):
         self.moving_mean = self.add_weight((size,), mean, trainable=False, name="moving_mean")
         self.moving_variance = self.add_weight((size,), variance, trainable=False, name="moving_variance")
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = Layer._cast_any  # integers and bools too
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Tensor:
         rank = inputs.ndim

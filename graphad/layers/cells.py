@@ -81,8 +81,7 @@ class _Cell(DroppingCell):
         self.recurrent_kernel = self.add_weight((self.units, width), recurrent, name="recurrent_kernel")
         self.bias: Any = self.add_weight(self._bias_shape(), bias, name="bias") if self.use_bias else None
 
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = DroppingCell._cast_any  # integers and bools too
 
     def _one_state(self, inputs: Tensor, states: Any) -> tuple[Tensor, bool]:
         """The state of a cell that has one, and whether it was in a list, after a look at the input."""

@@ -15,7 +15,7 @@ from graphad.layers.named import by_name, not_negative
 from graphad.ops.math import clip_by_value, maximum, sqrt
 from graphad.ops.math.sum_of_products import sum_of_products
 
-EPSILON = 1e-7  # keeps the quotient of a weight without length finite
+EPSILON = 1e-7  # in place of a norm of 0, by which would be divided
 
 
 class Constraint(Configured):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of, whole
 from graphad.ops import nn
 from graphad.ops.array.join import stack
@@ -20,7 +19,7 @@ from graphad.ops.array.shape import shape
 _Make = Callable[..., Any] | str
 
 
-class _Convolution(Layer):
+class _Convolution(TensorLayer):
     """What convolutions and their transposes share."""
 
     _rank = 2
@@ -78,8 +77,7 @@ class _Convolution(Layer):
         if self.use_bias:
             self.bias = self.add_weight((self.filters,), bias_initializer, name="bias")
 
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = Layer._cast_any  # integers and bools too
 
     def _ended(self, y: Tensor) -> Tensor:
         """With the bias and the activation."""
@@ -87,10 +85,6 @@ class _Convolution(Layer):
             bias: Any = self.bias
             y = y + (bias if self._channel_axis == -1 else reshape(bias, [-1] + [1] * self._rank))
         return y if self.activation is None else self.activation(y)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
 
 class _Forward(_Convolution):
@@ -145,7 +139,7 @@ class _Forward(_Convolution):
             inputs.shape, self._channel_axis, self.kernel.shape[-2] * self.groups, self._rank + 2
         )
         padding: Any = self.padding.upper()
-        if self.padding == "causal":  # no place sees a later one
+        if self.padding == "causal":  # no output depends on a later input
             before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
             padding = [[0, 0], [before, 0], [0, 0]]
             if self._channel_axis == 1:

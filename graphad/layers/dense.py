@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, ranked
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.layers.sizes import whole
 from graphad.ops.linalg import matmul, tensordot
 from graphad.ops.math.cast import cast
 
 
-class Dense(Layer):
+class Dense(TensorLayer):
     """activation(x @ kernel + bias).
 
     Args:
@@ -66,12 +65,7 @@ class Dense(Layer):
         if self.use_bias:
             self.bias = self.add_weight((self.units,), bias_initializer, name="bias")
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = Layer._cast_any  # integers and bools too
 
     def call(self, inputs: Tensor) -> Tensor:
         dims, size = inputs.dims, ranked(self.kernel.dims)[0]

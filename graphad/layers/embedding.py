@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from graphad.core import dtypes
 from graphad.core.annotations import TensorLike
@@ -11,13 +11,13 @@ from graphad.core.convert import lift
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape
 from graphad.core.tensor import Tensor
-from graphad.layers.base import Layer
+from graphad.layers.base import TensorLayer
 from graphad.layers.sizes import whole
 from graphad.ops.array.gather import gather
 from graphad.ops.math.cast import cast
 
 
-class Embedding(Layer):
+class Embedding(TensorLayer):
     """The rows of a trained table under integer numbers.
 
     Args:
@@ -70,10 +70,6 @@ class Embedding(Layer):
         self.embeddings = self.add_weight(
             (self.input_dim, self.output_dim), self._graphad_initializers, name="embeddings"
         )
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def _cast(self, inputs: TensorLike) -> Any:
         numbers = lift(inputs)

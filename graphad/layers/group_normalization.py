@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.ops.nn import group_normalization
 
 
-class GroupNormalization(Layer):
+class GroupNormalization(TensorLayer):
     """Normalise each example by the mean and variance over its places and the channels of a group.
 
     Args:
@@ -76,12 +75,7 @@ class GroupNormalization(Layer):
         if self.center:
             self.beta = self.add_weight((size,), beta, name="beta")
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = Layer._cast_any  # integers and bools too
 
     def call(self, inputs: Any) -> Tensor:
         known = self.gamma if self.gamma is not None else self.beta

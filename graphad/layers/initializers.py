@@ -22,9 +22,10 @@ from graphad.core.registered import made_again, serialized
 from graphad.core.shapes import as_dims
 from graphad.core.tensor import Tensor
 from graphad.module import snake_case
-from graphad.ops.array.create import constant, eye, fill
+from graphad.ops.array.create import constant, fill
 from graphad.ops.array.create import ones as ones_of
 from graphad.ops.array.create import zeros as zeros_of
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.static import get_static_value
 from graphad.ops.linalg.eigen import svd
@@ -246,7 +247,7 @@ class VarianceScaling(_Random):
             return self._drawn("uniform", shape, dtype, -limit, limit)
         if self.distribution == "untruncated_normal":
             return self._drawn("normal", shape, dtype, 0.0, math.sqrt(variance))
-        # Wider, so that the deviation is that of what is left.
+        # Cutting off makes the deviation smaller, so the distribution that is cut is wider.
         return self._drawn("truncated_normal", shape, dtype, 0.0, math.sqrt(variance) / _LEFT)
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
 from graphad.eager.variable import Variable
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.layers.sizes import axes_of, whole
 from graphad.ops.nn import layer_normalization
 
 _Make = Callable[..., Any] | str
 
 
-class LayerNormalization(Layer):
+class LayerNormalization(TensorLayer):
     """Normalise each example by the mean and variance over its own features.
 
     Args:
@@ -71,12 +70,7 @@ class LayerNormalization(Layer):
         if self.center:
             self.beta = self.add_weight(tuple(sizes), beta, name="beta")
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
-    def _cast(self, inputs: TensorLike) -> Any:
-        return self._cast_any(inputs)
+    _cast = Layer._cast_any  # integers and bools too
 
     def call(self, inputs: Any) -> Tensor:
         axes = self._axes(inputs.ndim)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import Tensor
-from graphad.layers.base import Layer
+from graphad.layers.base import TensorLayer
 from graphad.layers.sizes import axes_of
 from graphad.ops.nn import relu
 
 
-class PReLU(Layer):
+class PReLU(TensorLayer):
     """x where it is positive, else alpha * x with a weight alpha for each element of a sample, or for a part of its axes.
 
     Args:
@@ -60,13 +59,10 @@ class PReLU(Layer):
             )
         self.alpha = self.add_weight(sizes, self._graphad_initializer, name="alpha")
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         sizes = self.alpha.shape.as_list()
         for axis, size in enumerate(sizes, 1):
-            if size != 1 or axis == len(sizes):  # the last one says the rank, too
+            # The last axis is checked in any case, since it determines the rank.
+            if size != 1 or axis == len(sizes):
                 self.require_axis(inputs.shape, axis, None if size == 1 else size, len(sizes) + 1)
         return relu(inputs) - self.alpha * relu(-inputs)

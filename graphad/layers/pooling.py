@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphad.core.tensor import Tensor
-from graphad.layers.base import Layer
+from graphad.layers.base import TensorLayer
 from graphad.layers.sizes import channels_of, format_of, padding_of, sizes_of
 from graphad.ops import nn
 from graphad.ops.math import reduce_max, reduce_mean
 
 if TYPE_CHECKING:
-    from graphad.core.annotations import TensorLike
+    pass
 
 
-class _Pool(Layer):
+class _Pool(TensorLayer):
     _rank = 2
     _pools: tuple[Any, ...] = ()
 
@@ -33,10 +33,6 @@ class _Pool(Layer):
         self.strides = self.pool_size if strides is None else sizes_of(name, "strides", strides, self._rank)
         self.padding = padding_of(name, padding, ("valid", "same"))
         self.data_format = format_of(name, data_format)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, None, self._rank + 2)
@@ -120,7 +116,7 @@ class AveragePooling2D(_Pool):
     _pools = AveragePooling1D._pools
 
 
-class _Global(Layer):
+class _Global(TensorLayer):
     _rank = 2
     _reduce: Any = None
 
@@ -128,10 +124,6 @@ class _Global(Layer):
         super().__init__(**options)
         self.data_format = format_of(type(self).__name__, data_format)
         self.keepdims = bool(keepdims)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, None, self._rank + 2)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from graphad.core.annotations import TensorLike
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.refusal import members
 from graphad.core.tensor import Tensor
-from graphad.layers.base import Layer
+from graphad.layers.base import TensorLayer
 from graphad.layers.sizes import format_of, sizes_of, whole
 from graphad.ops.array.padding import pad
 from graphad.ops.array.reshape import expand_dims
@@ -21,7 +20,7 @@ from graphad.ops.array.transpose import transpose
 from graphad.ops.image.resizing import resize
 
 
-class Permute(Layer):
+class Permute(TensorLayer):
     """Another order of the axes behind that of the batch.
 
     Args:
@@ -41,15 +40,11 @@ class Permute(Layer):
                 f"Permute: dims is {self.dims}; it must name each axis from 1 to {len(self.dims)} once."
             )
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         return transpose(inputs, [0, *self.dims])
 
 
-class RepeatVector(Layer):
+class RepeatVector(TensorLayer):
     """[batch, features] to [batch, n, features], n times the same.
 
     Args:
@@ -68,10 +63,6 @@ class RepeatVector(Layer):
         if not isinstance(n, int):
             raise ArgumentTypeError(f"RepeatVector: n must be an integer, got {n!r}.")
         self.n = n
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         if inputs.ndim not in (None, 2):
@@ -98,7 +89,7 @@ def _edges_of(layer: str, padding: Any, rank: int) -> list[list[int]]:
     return edges
 
 
-class ZeroPadding1D(Layer):
+class ZeroPadding1D(TensorLayer):
     """Zeros before and behind a sequence.
 
     Args:
@@ -119,10 +110,6 @@ class ZeroPadding1D(Layer):
         name = type(self).__name__
         self.padding = _edges_of(name, padding, self._rank)
         self.data_format = format_of(name, data_format)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, None, self._rank + 2)
@@ -148,7 +135,7 @@ class ZeroPadding2D(ZeroPadding1D):
     _rank = 2
 
 
-class UpSampling1D(Layer):
+class UpSampling1D(TensorLayer):
     """Each element of a sequence several times.
 
     Args:
@@ -165,10 +152,6 @@ class UpSampling1D(Layer):
         super().__init__(**options)
         (self.size,) = sizes_of("UpSampling1D", "size", size, 1)
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, None, 3)
         return repeat(inputs, self.size, 1)
@@ -177,7 +160,7 @@ class UpSampling1D(Layer):
 _METHODS = ("bicubic", "bilinear", "lanczos3", "lanczos5", "nearest")
 
 
-class UpSampling2D(Layer):
+class UpSampling2D(TensorLayer):
     """A larger image.
 
     Args:
@@ -207,10 +190,6 @@ class UpSampling2D(Layer):
             raise InvalidArgumentError(
                 f"UpSampling2D: interpolation is {interpolation!r}; it must be one of {', '.join(_METHODS)}."
             )
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         self.require_axis(inputs.shape, -1, None, 4)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphad.core.annotations import NestLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
 from graphad.layers import activations
-from graphad.layers.base import Layer
+from graphad.layers.base import Layer, TensorLayer
 from graphad.layers.sizes import axes_of, whole
 from graphad.ops.array.create import zeros_like
 from graphad.ops.array.join import stack
@@ -21,7 +21,7 @@ from graphad.ops.math import exp, multiply_no_nan, reduce_logsumexp, reduce_prod
 from graphad.ops.nn import dropout
 
 
-class Flatten(Layer):
+class Flatten(TensorLayer):
     """[batch, ...] to [batch, everything else].
 
     Args:
@@ -33,10 +33,6 @@ class Flatten(Layer):
       TensorShape([2, 12])
     """
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         sizes = [None] if inputs.ndim is None else inputs.shape.as_list()[1:]
         if None not in sizes and 0 not in sizes:
@@ -45,7 +41,7 @@ class Flatten(Layer):
         return reshape(inputs, stack([given[0], reduce_prod(given[1:])]))
 
 
-class Dropout(Layer):
+class Dropout(TensorLayer):
     """Sets a random part of the input to zero while training and scales the rest up.
 
     Args:
@@ -73,10 +69,6 @@ class Dropout(Layer):
         self.noise_shape = None if noise_shape is None else tuple(noise_shape)
         self.seed = seed
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         if not training or not self.rate:
             return inputs
@@ -85,7 +77,7 @@ class Dropout(Layer):
         return dropout(inputs, self.rate, self.noise_shape, self.seed)
 
 
-class Reshape(Layer):
+class Reshape(TensorLayer):
     """[batch, ...] to [batch, *target_shape].
 
     Args:
@@ -101,16 +93,12 @@ class Reshape(Layer):
         super().__init__(**options)
         self.target_shape = tuple(target_shape)
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         batch = None if inputs.ndim is None else inputs.shape[0]
         return reshape(inputs, [shape(inputs)[0] if batch is None else batch, *self.target_shape])
 
 
-class Activation(Layer):
+class Activation(TensorLayer):
     """A function of a tensor as a layer.
 
     Args:
@@ -125,10 +113,6 @@ class Activation(Layer):
     def __init__(self, activation: Callable[..., Any] | str | None, **options: Any) -> None:
         super().__init__(**options)
         self.activation = activations.get(activation)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         return self.activation(inputs)
@@ -165,7 +149,7 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments)
 
 
-class ReLU(Layer):
+class ReLU(TensorLayer):
     """x where it is positive, else 0, as a layer.
 
     Args:
@@ -198,15 +182,11 @@ class ReLU(Layer):
         self.negative_slope = float(negative_slope)
         self.threshold = float(threshold)
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
-class LeakyReLU(Layer):
+class LeakyReLU(TensorLayer):
     """x where it is positive, else a small part of it, as a layer.
 
     Args:
@@ -227,10 +207,6 @@ class LeakyReLU(Layer):
             )
         self.negative_slope = float(negative_slope)
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def get_config(self) -> dict[str, Any]:
         return {
             **{key: value for key, value in super().get_config().items() if key != "alpha"},
@@ -241,7 +217,7 @@ class LeakyReLU(Layer):
         return activations.leaky_relu(inputs, self.negative_slope)
 
 
-class ELU(Layer):
+class ELU(TensorLayer):
     """x where it is positive, else alpha * (exp(x) - 1), as a layer.
 
     Args:
@@ -257,15 +233,11 @@ class ELU(Layer):
         super().__init__(**options)
         self.alpha = alpha
 
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
-
     def call(self, inputs: Tensor) -> Tensor:
         return activations.elu(inputs, self.alpha)
 
 
-class Softmax(Layer):
+class Softmax(TensorLayer):
     """exp(x) / sum(exp(x)) along some axes, as a layer.
 
     Args:
@@ -282,10 +254,6 @@ class Softmax(Layer):
     def __init__(self, axis: int | Sequence[int] = -1, **options: Any) -> None:
         super().__init__(**options)
         self.axis = whole(axis)
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor, mask: TensorLike | None = None) -> Tensor:
         if mask is None:
@@ -318,7 +286,7 @@ class Identity(Layer):
         return inputs
 
 
-class Rescaling(Layer):
+class Rescaling(TensorLayer):
     """scale * x + offset.
 
     Args:
@@ -334,10 +302,6 @@ class Rescaling(Layer):
     def __init__(self, scale: TensorLike, offset: TensorLike = 0.0, **options: Any) -> None:
         super().__init__(**options)
         self.scale, self.offset = scale, offset
-
-    if TYPE_CHECKING:
-
-        def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor: ...
 
     def call(self, inputs: Tensor) -> Tensor:
         y: Tensor = self._cast_any(inputs) * self._cast_any(self.scale) + self._cast_any(self.offset)

@@ -105,7 +105,7 @@ class Sequential(Model):
     def _seen(self, name: str, place: int) -> tuple[int | None, ...]:
         shape = None if self._graphad_shapes is None else self._graphad_shapes[place]
         if shape is None or shape.rank is None:
-            raise AttributeError(name)  # and `__getattr__` says why
+            raise AttributeError(name)  # Python then calls `__getattr__`, which has the reason
         return tuple(shape.as_list())
 
     if not TYPE_CHECKING:

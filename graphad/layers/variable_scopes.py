@@ -76,7 +76,7 @@ class VariableScope:
         self.name, self.original_name_scope = name, name_scope
         self.initializer, self.regularizer, self.constraint = initializer, regularizer, constraint
         self.caching_device = caching_device
-        self.partitioner, self.use_resource = partitioner, True  # as all variables are
+        self.partitioner, self.use_resource = partitioner, True  # all variables are resource variables
         self.custom_getter = custom_getter
         self.dtype = as_dtype(dtype)
         self.reuse: Any = AUTO_REUSE

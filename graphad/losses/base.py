@@ -30,7 +30,24 @@ _REDUCTIONS = {
 }
 
 
-class Reduction:
+class Reductions:
+    """The base of lists of names of reductions."""
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All names."""
+        return ()
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises: InvalidArgumentError (a ValueError): there is no such name."""
+        if key not in cls.all():
+            raise InvalidArgumentError(
+                f"Reduction: there is none called {key!r}; there are {', '.join(cls.all())}."
+            )
+
+
+class Reduction(Reductions):
     """Names of reductions. AUTO is one of older programs; no loss takes it."""
 
     AUTO = "auto"
@@ -40,16 +57,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All names."""
         return (cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE)
-
-    @classmethod
-    def validate(cls, key: str) -> None:
-        """Raises: InvalidArgumentError (a ValueError): there is no such name."""
-        if key not in cls.all():
-            raise InvalidArgumentError(
-                f"Reduction: there is none called {key!r}; there are {', '.join(cls.all())}."
-            )
 
 
 class Loss(Configured):

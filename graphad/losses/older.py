@@ -13,12 +13,13 @@ from graphad.core.convert import lift, lift_like
 from graphad.core.dtypes import DType
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.tensor import Tensor
+from graphad.losses.base import Reductions
 from graphad.ops import array, math, nn
 
 _COLLECTION = "losses"
 
 
-class Reduction:
+class Reduction(Reductions):
     """Names of what becomes of the weighted values; MEAN divides by the sum of the weights."""
 
     NONE = "none"
@@ -30,16 +31,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
-        """All names."""
         return (cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS)
-
-    @classmethod
-    def validate(cls, key: str) -> None:
-        """Raises: InvalidArgumentError (a ValueError): there is no such name."""
-        if key not in cls.all():
-            raise InvalidArgumentError(
-                f"Reduction: there is none called {key!r}; there are {', '.join(cls.all())}."
-            )
 
 
 _USUAL = Reduction.SUM_BY_NONZERO_WEIGHTS

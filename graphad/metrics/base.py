@@ -19,8 +19,7 @@ from graphad.eager.variable import Variable
 from graphad.layers import initializers
 from graphad.module import snake_case
 from graphad.ops.array import broadcast_to
-from graphad.ops.array.create import size
-from graphad.ops.array.shape import shape
+from graphad.ops.array.shape import shape, size
 from graphad.ops.math import cast, divide_no_nan, reduce_mean, reduce_prod, reduce_sum
 from graphad.ops.nn.ranks import same_rank
 

@@ -165,9 +165,8 @@ def combined(formula: np.ufunc, x: Array, axes: Sequence[int] | None, keepdims: 
         return by_columns(formula, x, keepdims)
     accumulated = wide(dtype)
     y = by_position(formula)(x, axes, accumulated, None, keepdims)
-    return (
-        y if accumulated is dtype else y.astype(dtype)
-    )  # sums of size symbols (dtype object) are Python objects
+    # Sums of size symbols (dtype object) are Python objects.
+    return y if accumulated is dtype else y.astype(dtype)
 
 
 def summed(x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:

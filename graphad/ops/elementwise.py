@@ -52,7 +52,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 _LETTERS = {"float": "f", "complex": "c", "int": "i", "uint": "u", "bool": "b"}
 
 
-class Elementwise(Op):
+class Pointwise(Op):
+    """The base of ops whose operands are broadcast to one shape, of which each element is computed alone."""
+
+    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
+        return bind(self, *align_stacked(ctx, xs))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return elementwise_rows(specs, axes)
+
+
+class Elementwise(Pointwise):
     """y[i] = f(x[i], ...), operands broadcast together. Subclasses are made by `elementwise`.
 
     Class attributes: formula, the NumPy callable; kinds, the dtype kinds it takes; scalar, its name in kernels, or the
@@ -111,12 +121,6 @@ class Elementwise(Op):
                         return found  # type: ignore[no-any-return]
                 return self.formula(a, b)  # type: ignore[no-any-return]
         return None
-
-    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
-        return bind(self, *align_stacked(ctx, xs))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return elementwise_rows(specs, axes)
 
     def lower(self, *xs: TensorSpec) -> kernels.forms.Form | None:
         dtypes = [x.dtype for x in xs]
@@ -335,9 +339,8 @@ def named(function: F, name: str, doc: str, **parameters: str) -> F:
     frame: Any = sys._getframe(1)
     while frame.f_globals is globals():
         frame = frame.f_back
-    function.__module__ = frame.f_globals[
-        "__name__"
-    ]  # the module of the table, so that the function can be pickled
+    # The module of the table, so that the function can be pickled.
+    function.__module__ = frame.f_globals["__name__"]
     function.__doc__ = doc
     code = function.__code__
     variables = tuple([parameters.get(variable, variable) for variable in code.co_varnames])

@@ -116,9 +116,8 @@ class Place:
         """For each element of a vector the product of the values that name it, 1 for those without."""
         if importlib.import_module("graphad.ops.array.keys").has_arrays(self._key):
             return math.unsorted_segment_prod(value, array.reshape(places, [-1]), array.size(x))
-        return array.tensor_scatter_nd_update(
-            array.ones_like(x), places, value
-        )  # slices name no element twice
+        # Slices name no element twice.
+        return array.tensor_scatter_nd_update(array.ones_like(x), places, value)
 
 
 def _size(self: Any) -> int | None:

@@ -408,9 +408,8 @@ def fused_batch_norm(
             kept = [(1 - part) * old + part * new for old, new in zip(given, kept, strict=True)]
     else:
         center, spread = kept = given
-    if is_training and 0 in (
-        images.dims or ()
-    ):  # NaN is what is kept; no element is normalised, and no gradient is lost
+    # NaN is what is kept; no element is normalised, and no gradient is lost.
+    if is_training and 0 in (images.dims or ()):
         center, spread = array.zeros_like(center), array.ones_like(spread)
     y = nn.batch_normalization(wide, beside(center), beside(spread), beside(shift), beside(gain), epsilon)
     return math.cast(y, images.dtype), kept[0], kept[1]

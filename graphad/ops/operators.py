@@ -25,7 +25,7 @@ from graphad.core.levels import busy
 from graphad.core.registry import lookup
 from graphad.core.tensor import EagerTensor, Handle, Tensor, blank
 from graphad.core.tracebacks import of_call
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.choice import BESIDE, beside
 from graphad.ops.hints import HINTS, listed
 from graphad.ops.linalg.matmul import MATMUL, matmul, product_of_arrays

@@ -25,8 +25,8 @@ from graphad.functional.derivatives import jacrev
 from graphad.gradient.custom import call_with_rule, unrecorded
 from graphad.gradient.host import numpy_function
 from graphad.gradient.tape import GradientTape
-from graphad.ops.array.create import IDENTITY
 from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.reshape import reshape
 from graphad.ops.control.call import Call
 from graphad.ops.control.while_loop import while_loop
@@ -98,9 +98,7 @@ def root(
                     tol=tol,
                     options=options,
                 )
-            except (
-                OverflowError
-            ) as cause:  # Python's, of a norm, where the steps of a method grow without bound
+            except OverflowError as cause:  # Python's, of a norm: the steps grow without bound
                 raise InvalidArgumentError(
                     f"optimize.root: method {method!r} found no root: its steps left the range of float64. Start nearer to a "
                     "root, or choose another method."

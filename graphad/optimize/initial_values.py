@@ -27,9 +27,9 @@ from graphad.functional.batching import vmap
 from graphad.functional.derivatives import jacrev
 from graphad.gradient.custom import call_with_rule, unrecorded
 from graphad.gradient.host import numpy_function
-from graphad.ops.array.create import IDENTITY, stop_gradient
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat, stack
+from graphad.ops.array.passing import IDENTITY, stop_gradient
 from graphad.ops.array.reshape import reshape
 from graphad.ops.control.scan import scan
 from graphad.ops.control.while_loop import while_loop

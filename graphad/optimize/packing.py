@@ -91,9 +91,8 @@ def packed(name: str, value: object) -> Tensor:
 
 def compiled(f: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
     """A traced function of float64 vectors that takes arrays and returns writable arrays."""
-    traced = function(
-        functools.partial(f), autograph=False
-    )  # a partial object has a history of traces of its own
+    # A partial object has a history of traces of its own.
+    traced = function(functools.partial(f), autograph=False)
 
     def run(*vectors: TensorLike) -> list[np.ndarray]:
         return [on_host(y) for y in traced(*[np.asarray(v, np.float64) for v in vectors])]

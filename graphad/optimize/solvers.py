@@ -167,9 +167,8 @@ def least_squares(
 
     def cost(v: TensorLike, *values: Any) -> Any:
         squares = (residuals(v, *values) / scale) ** 2
-        weigh = (
-            _LOSSES.get(loss) if isinstance(loss, str) else None
-        )  # another one is refused when it is differentiated
+        # A loss that is not in the table is refused when the result is differentiated.
+        weigh = _LOSSES.get(loss) if isinstance(loss, str) else None
         return 0.5 * scale**2 * reduce_sum(weigh(squares) if weigh else squares)
 
     value = compiled(lambda v: [residuals(v)])

@@ -77,11 +77,6 @@ class Adam(_Averages):
         if amsgrad:
             self.slots = ("m", "v", "largest_v")
 
-    def update(
-        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
-    ) -> None:
-        self.by_formula(self._changes, variable, gradient, slots)
-
     def _changes(
         self,
         of: Functions[Numbers],
@@ -180,11 +175,6 @@ class Adamax(_Averages):
 
     slots = ("m", "u")
 
-    def update(
-        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
-    ) -> None:
-        self.by_formula(self._changes, variable, gradient, slots)
-
     def _changes(
         self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, m: Numbers, u: Numbers
     ) -> tuple[Numbers, ...]:
@@ -276,11 +266,6 @@ class Lion(Optimizer):
                 f"Lion: beta_1 is {beta_1}; 0 < beta_1 <= 1 is needed, since the step is the sign of the gradient alone with 0."
             )
         self.beta_1, self.beta_2 = float(beta_1), float(beta_2)
-
-    def update(
-        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
-    ) -> None:
-        self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(
         self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, m: Numbers

@@ -61,7 +61,7 @@ class Adagrad(Optimizer):
             accumulator.scatter_update(IndexedSlices(seen, rows))
             variable.scatter_sub(IndexedSlices(step, rows))
             return
-        self.by_formula(self._changes, variable, gradient, slots)
+        super().update(variable, gradient, slots)
 
     def _changes(
         self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, accumulator: Numbers
@@ -98,11 +98,6 @@ class Adadelta(Optimizer):
     ) -> None:
         super().__init__(learning_rate, **options)
         self.rho, self.epsilon = float(rho), float(epsilon)
-
-    def update(
-        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
-    ) -> None:
-        self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(
         self,
@@ -162,11 +157,6 @@ class RMSprop(Optimizer):
         self.centered = centered
         kinds = {"momentum": momentum > 0, "average_gradient": centered}
         self.slots = ("velocity", *(kind for kind, is_kept in kinds.items() if is_kept))
-
-    def update(
-        self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
-    ) -> None:
-        self.by_formula(self._changes, variable, gradient, slots)
 
     def _changes(
         self, of: Functions[Numbers], step: Numbers, rate: Numbers, gradient: Numbers, *slots: Numbers

@@ -31,6 +31,9 @@ from graphad.ops.math import cast, clip_by_value, equal, floordiv, floormod, not
 from graphad.optimizers.decay import LearningRateSchedule, deserialize
 from graphad.optimizers.gradients import Gradient, as_gradient, divided, names_of
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Numbers
+
 
 def _arguments_of(kind: type) -> list[str]:
     """The arguments that a class of optimizers names, and those of its bases to which it hands on what is left."""
@@ -534,7 +537,11 @@ class Optimizer(Configured, Trackable):
     def update(
         self, variable: Variable, gradient: Tensor | IndexedSlices, slots: tuple[Variable, ...]
     ) -> None:
-        """Update one variable."""
+        """Update one variable; here by the formula of `_changes`."""
+        self.by_formula(self._changes, variable, gradient, slots)
+
+    def _changes(self, *values: Any, **named: Any) -> Sequence[Numbers]:
+        """A formula for `by_formula`, in an optimizer that has one."""
         raise ArgumentTypeError(
             f"{type(self).__name__}: an optimizer must define update(variable, gradient, slots)."
         )

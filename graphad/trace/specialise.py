@@ -111,9 +111,8 @@ def specialise(
     has_known = known is not None and any(value is not None for value in known)
     if not has_known and making is None and not _needs_replay(graph, specs, expanding):
         return graph
-    from graphad.trace.specialiser import (
-        replayed,
-    )  # imported here: a graph of definite shapes needs no replay
+    # Imported here: a graph of definite shapes needs no replay.
+    from graphad.trace.specialiser import replayed
 
     return replayed(graph, specs, expanding, known, keeps_rules, {} if shared is None else shared, making)
 

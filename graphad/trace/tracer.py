@@ -167,9 +167,8 @@ class Trace:
         self.escapes = Escapes()
         self.creation: Any = None  # decides on variables created inside a function in progress
         self._known: dict[int, int] = {}
-        self._arguments: dict[
-            int, tuple[Any, int]
-        ] = {}  # symbols that were rebound by `place`, and their original values
+        # Symbols that were rebound by `place`, and their original values.
+        self._arguments: dict[int, tuple[Any, int]] = {}
 
     def input(self, spec: TensorSpec, name: str | None = None) -> SymbolicTensor:
         """A new input of the graph."""

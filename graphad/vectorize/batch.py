@@ -265,9 +265,8 @@ class BatchLevel:
                 is_definite(known_spec(x).dims) for x in values
             ):
                 if isinstance(self.below, BatchLevel) and all(is_definite(x.dims) for x in values):
-                    if any(
-                        map(self.below.is_stacked, values)
-                    ):  # else the waiting op would be expanded into a waiting op without end
+                    # Otherwise the waiting op would be expanded into a waiting op without end.
+                    if any(map(self.below.is_stacked, values)):
                         raise UnansweredError(
                             f"{op.name}: slices of an operand differ in size from step to step."
                         )
@@ -295,9 +294,8 @@ class BatchLevel:
             spec.with_dims(None if spec.dims is None else tuple(spec.dims[1:])) if s else spec
             for spec, s in zip(map(known_spec, values), stacked, strict=True)
         ]
-        if not any(
-            stacked
-        ):  # an op that must run per row but reads no row: the number of rows would be unknown
+        # An op that must run per row but reads no row: the number of rows would be unknown.
+        if not any(stacked):
             raise UnansweredError(f"{op.name}: a batch rule needs known sizes, or an operand with rows.")
         from graphad.vectorize.vectorize_graph import Vectorize
 
@@ -342,9 +340,8 @@ def definite(
     if found is None:
         before = questions()
         found = specialise(graph, specs, not differentiable, known, keeps_rules=differentiable)
-        if (
-            questions() == before
-        ):  # a graph that depends on choices is valid only for calls with the same ones
+        # A graph that depends on choices is valid only for calls with the same ones.
+        if questions() == before:
             found = made.keep(key, found)
     return found
 

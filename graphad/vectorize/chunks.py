@@ -80,9 +80,8 @@ def in_chunks(
         from graphad.ops.control.loop import Loop  # most stacks are one chunk
 
         body, _ = batched(graph, tuple(stacked), chunk, True)
-        order = sorted(
-            range(len(stacked)), key=lambda i: stacked[i]
-        )  # inputs that are the same for all rows come first
+        # Inputs that are the same for all rows come first.
+        order = sorted(range(len(stacked)), key=lambda i: stacked[i])
         xs = [_cut(inputs[i], full, chunk) if stacked[i] else inputs[i] for i in order]
         loop = Loop(None, with_inputs(body, order), 0, len(xs) - sum(stacked), sum(stacked), False, full)
         outputs: Sequence[Any] = bind(loop, lift(np.int32(full)), *xs)

@@ -30,7 +30,6 @@ from graphad.core.schema import Count, Places
 from graphad.core.shapes import is_definite
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
@@ -39,7 +38,7 @@ from graphad.ops.array.slice import getitem
 from graphad.ops.control.call import Call
 from graphad.ops.control.cond import BOTH, Cond
 from graphad.ops.control.duals import parted
-from graphad.ops.control.layers import GraphLayer, Structured
+from graphad.ops.control.layers import GraphLayer, OfGraph
 from graphad.ops.control.loop import Loop
 from graphad.ops.control.operands import require, require_operands, row_of
 from graphad.ops.control.rows import rows_of
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @define
-class Vectorize(Structured):
+class Vectorize(OfGraph):
     """The outputs of `graph` for each row of the stacked inputs, stacked.
 
     Attributes: graph: A graph on rows. stacked: Which inputs are stacked; the others are the same for all rows.
@@ -66,7 +65,6 @@ class Vectorize(Structured):
     """
 
     name, version = "vectorize", 2
-    holder = "graph"
     known_as = "vectorized_map"
     any_sizes = True
     graph: Graph
@@ -78,17 +76,6 @@ class Vectorize(Structured):
     def upgrade(cls, version: int, attributes: dict[str, Any]) -> dict[str, Any]:
         """Attributes of version 1, which computed all rows at once."""
         return {"at_once": None} | attributes
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.graph.outputs)
-
-    @property
-    def effects(self) -> int:  # type: ignore[override]
-        return self.graph.effects
-
-    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
-        return values_behind(self.graph, used, but_masks)
 
     @staticmethod
     def same_in_all_rows(graph: Graph, stacked: Sequence[bool]) -> list[int]:
@@ -238,9 +225,8 @@ class Vectorize(Structured):
         for k, spec in enumerate(self.graph.output_specs):
             found = [np.asarray(row[k]) for row in rows]
             if k in self.uniform and found:
-                outputs.append(
-                    max(found, key=np.size)
-                )  # for a loop, the stack of the row with the most steps
+                # For a loop, the stack of the row with the most steps.
+                outputs.append(max(found, key=np.size))
                 continue
             if any(y.shape != found[0].shape for y in found):
                 shapes = sorted({y.shape for y in found})
@@ -408,9 +394,8 @@ class RowsLayer(GraphLayer):
         for i, place in backward.places.items():
             if not once:
                 out[i] = x_bars[place] if self.op.stacked[i] else reduce_sum(x_bars[place], axis=0)
-            elif not self.op.stacked[
-                i
-            ]:  # outputs returned once depend on stacked inputs only through their shape
+            # Outputs returned once depend on stacked inputs only through their shape.
+            elif not self.op.stacked[i]:
                 out[i] = x_bars[place]
         return out
 

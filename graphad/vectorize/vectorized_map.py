@@ -17,7 +17,7 @@ from graphad.core.nest import Rebuild
 from graphad.core.recursion import CURE, explained_recursion
 from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.trace.tracer import trace_flat
 from graphad.vectorize.batch import BatchLevel, stack_rows
 from graphad.vectorize.vectorize_graph import vectorize

@@ -49,9 +49,8 @@ def is_state(x: object) -> bool:
 def state_of(x: object) -> Iterator[tuple[str, Any]]:
     """The children of an object by the names that a checkpoint gives them."""
     if isinstance(x, Trackable):
-        found = type(x)._graphad_state(
-            x
-        )  # looked up on the class, since a restored object may have a child of any name
+        # Looked up on the class, since a restored object may have a child of any name.
+        found = type(x)._graphad_state(x)
     elif isinstance(x, dict):
         found = ((str(key), item) for key, item in x.items())
     elif isinstance(x, list | tuple):

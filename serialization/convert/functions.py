@@ -191,9 +191,8 @@ class FunctionWriter:
             if parameter.default is not _EMPTY:
                 value = parameter.default
                 if i < len(given) and isinstance(given[i], TensorSpec) and isinstance(value, np.ndarray):
-                    value = lift(
-                        value, given[i].dtype
-                    )  # as each call does: in a file it is a tensor, which is not converted
+                    # Converted as each call does it: in a file it is a tensor, which is not converted.
+                    value = lift(value, given[i].dtype)
                 try:
                     default = Default(value_record(value, _no_leaf))
                 except Unsavable:

@@ -135,10 +135,8 @@ class GraphWriter:
         self._graph_numbers[id(graph)] = len(self.graphs) - 1
 
     def _closed(self, graph: Graph) -> Graph:
-        from graphad.gradient.closing import (
-            UnclosedRuleError,
-            closed_or_refused,
-        )  # which reading does not need
+        # Imported here: reading does not need it.
+        from graphad.gradient.closing import UnclosedRuleError, closed_or_refused
 
         try:
             found = closed_or_refused(graph)

@@ -73,9 +73,8 @@ class ObjectWriter:
         self._properties: dict[tuple[int, str], Any] = {}  # functions behind properties, read once
         self._walk(root)
         while self._trace():
-            self._walk(
-                root
-            )  # the first trace of a function may create variables and assign them to attributes
+            # The first trace of a function may create variables and assign them to attributes.
+            self._walk(root)
 
     def _walk(self, root: object) -> None:
         self._numbers: dict[int, int] = {}

@@ -193,9 +193,8 @@ class Lock:
             if self._is_in_place():
                 self.held = True
                 return
-            self._descriptor = _closed(
-                self._descriptor
-            )  # its owner has just removed it: there may be another by now
+            # Its owner has just removed it: there may be another by now.
+            self._descriptor = _closed(self._descriptor)
 
     def _is_in_place(self) -> bool:
         try:

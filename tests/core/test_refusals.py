@@ -17,7 +17,7 @@ from graphad.core.op import Op, define, evaluated
 from graphad.core.references import AT, number
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import Identity
+from graphad.ops.array.passing import Identity
 from graphad.ops.array.reshape import Reshape
 
 X = tf.constant([1.0, 2.0])

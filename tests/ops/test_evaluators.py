@@ -22,7 +22,8 @@ from graphad.ops.array.join import Stack
 from graphad.ops.array.keys import FULL, REST
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.scatter import TensorScatterUpdate
-from graphad.ops.array.slice import GetItem, Slice, SliceGrad
+from graphad.ops.array.slice import GetItem
+from graphad.ops.array.strided import Slice, SliceGrad
 from graphad.ops.linalg import direct
 from graphad.ops.linalg.diagonal import BandPart, SetDiag
 from graphad.ops.linalg.matmul import MatMul

@@ -403,10 +403,14 @@ class Cpu(Backend):
     def part(self, itemsize: int) -> Step:
         return Step(growing.kernel(), [0, 0, 0, itemsize], (growing.P_PAIR, growing.P_LONG, growing.P_CELL))
 
-    def leaving(self, cell: Any, spec: TensorSpec, shape: tuple[int, ...], is_nested: bool) -> Any:
+    def leaving(
+        self, cell: Array, spec: TensorSpec, shape: tuple[int, ...], is_nested: bool
+    ) -> stacks.Leaving:
         return stacks.Leaving(cell, spec, shape, is_nested)
 
-    def entering(self, cell: Any, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool) -> Any:
+    def entering(
+        self, cell: Array, dtype: np.dtype[Any], shape: tuple[int, ...], is_nested: bool
+    ) -> stacks.Entering:
         return stacks.Entering(cell, dtype, shape, is_nested)
 
     def measure(self) -> int:
@@ -442,7 +446,7 @@ class Cpu(Backend):
     def guard(self, expected: Sequence[Expected]) -> np.ndarray:
         return entry.make_guard(expected)
 
-    def bind_check(self, guard: Any) -> Callable[..., Any]:
+    def bind_check(self, guard: Array) -> Callable[..., Any]:
         return entry.bind_check(guard)
 
     def fitted(self, value: object) -> Any:

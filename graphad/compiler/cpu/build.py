@@ -63,9 +63,8 @@ def build(kernel: Kernel | Source) -> int:
     address = find(kernel)
     if address is not None:
         return address
-    from graphad.compiler.service import (
-        default_service,
-    )  # imported here: not needed if the cache has the code
+    # Imported here: not needed if the cache has the code.
+    from graphad.compiler.service import default_service
 
     key = key_of(kernel)
     return _keep(key, default_service().compile_now(key, _text(kernel)))

@@ -10,13 +10,17 @@ import ast
 import os
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from graphad.compiler import objects
 from graphad.compiler.cpu import target
 from graphad.compiler.source import CompileError, may_contract
 from graphad.core import forks
 from graphad.core.errors import GraphadError
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
 
 SYMBOL = "graphad_kernel"
 _INFIX = {ast.Add: "add_i64", ast.Sub: "sub_i64", ast.Mult: "mul_i64"}
@@ -72,7 +76,7 @@ def warm_up() -> None:
 
 
 @lru_cache(maxsize=1)
-def _machine() -> Any:
+def _machine() -> llvm.TargetMachine:
     return target.machine(target.host())
 
 
@@ -93,7 +97,7 @@ def _printed(text: str) -> str:
     scope: dict[str, Any] = {}
     tree = ast.fix_missing_locations(_Calls().visit(ast.parse(text)))
     exec(compile(tree, "<graphad_kernel_source>", "exec"), scope)
-    plain: Callable[..., Any] = scope["kernel"]
+    plain: FunctionType = scope["kernel"]
     scope |= intrinsics.namespace(plain.__code__.co_names)
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.release_gil = True
@@ -128,7 +132,7 @@ class _Calls(ast.NodeTransformer):
         return ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], []) if name else node
 
 
-def _optimised(text: str) -> Any:
+def _optimised(text: str) -> llvm.ModuleRef:
     """The optimised module, reduced to the kernel."""
     import llvmlite.binding as llvm
 

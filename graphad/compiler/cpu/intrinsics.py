@@ -7,9 +7,9 @@ overlap checks. This module imports Numba; it is imported where something is com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numba.core.typing import Signature
     from numba.core.typing.context import BaseContext as TypingContext
 
-    from graphad.compiler.lowering import Generate
+    from graphad.compiler.lowering import Build, Generate, Intrinsic
 
 INPUTS = ""  # the scope of everything that is only read
 KINDS = {
@@ -43,7 +43,7 @@ WIDE = '"prefer-vector-width"="512"'
 NO_PROBE = '"no-stack-arg-probe"'  # Windows: a frame above 4 kB must not call __chkstk
 
 
-def namespace(names: Iterable[str]) -> dict[str, Any]:
+def namespace(names: Iterable[str]) -> dict[str, object]:
     """An intrinsic for every name that a source text uses."""
     wanted = [name for name in names if name != "range"]
     scopes = tuple(
@@ -59,7 +59,7 @@ def namespace(names: Iterable[str]) -> dict[str, Any]:
 
 
 @cache  # registering an intrinsic with Numba costs a millisecond
-def _make(name: str, scopes: tuple[str, ...]) -> Any:
+def _make(name: str, scopes: tuple[str, ...]) -> Intrinsic:
     head, _, rest = name.partition("_")
     if head in ("ld", "st"):
         code, _, scope = rest.partition("_")
@@ -82,7 +82,7 @@ def _make(name: str, scopes: tuple[str, ...]) -> Any:
     return _function(head, rest)
 
 
-def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> Any:
+def _define(result: str, args: tuple[str, ...], build: Build) -> Intrinsic:
     return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
@@ -111,7 +111,7 @@ def _alias(
     return instruction
 
 
-def _load(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
+def _load(code: str, scope: str, scopes: tuple[str, ...]) -> Intrinsic:
     kind = lowering.memory_type(code)
     size = _size(code)
 
@@ -122,7 +122,7 @@ def _load(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
     return _define(code, ("ptr", "index"), build)
 
 
-def _store(code: str, scope: str, scopes: tuple[str, ...]) -> Any:
+def _store(code: str, scope: str, scopes: tuple[str, ...]) -> Intrinsic:
     size = _size(code)
 
     def build(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, value: ir.Value) -> ir.Value:
@@ -139,7 +139,7 @@ def _size(code: str) -> int:
     return {"b1": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8}.get(code) or int(code[1:]) // 8
 
 
-def _stack(code: str) -> Any:
+def _stack(code: str) -> Intrinsic:
     """Memory of the function's own frame; the count is a literal."""
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -159,10 +159,11 @@ def _stack(code: str) -> Any:
 
         return types.int64(count), generate
 
-    return stack
+    found: Intrinsic = stack
+    return found
 
 
-def _function(name: str, code: str) -> Any:
+def _function(name: str, code: str) -> Intrinsic:
     """A vector function: its module is added to the code being compiled and the call inlined."""
     inner = "f64" if code == "f64" else "f32"
     symbol, arity, text = functions.module(name, code)
@@ -192,4 +193,5 @@ def _function(name: str, code: str) -> Any:
     def two(typingctx: TypingContext, x: types.Type, y: types.Type) -> tuple[Signature, Generate]:
         return kind(kind, kind), generate
 
-    return intrinsic((one, two)[arity - 1])
+    found: Intrinsic = intrinsic((one, two)[arity - 1])
+    return found

@@ -79,9 +79,8 @@ class Cuda(Backend):
 
     def __init__(self, index: int) -> None:
         self.index, self.name = index, f"cuda:{index}"
-        self._pairs: dict[
-            bytes, tuple[int, Any]
-        ] = {}  # numbers of two words on the device, with their addresses
+        # Numbers of two words on the device, with their addresses.
+        self._pairs: dict[bytes, tuple[int, Any]] = {}
 
     # what it supports
 

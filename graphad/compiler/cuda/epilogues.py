@@ -169,9 +169,8 @@ def _algorithms(index: int, words: tuple[int, ...], matmul: int) -> Sequence[Any
             for alignment in (ALIGNED, 8 if words[WIDE] else 4):
                 for attribute in MIN_ALIGNMENT_BYTES:
                     preference.set(attribute, ctypes.c_uint32(alignment))
-                product.set(
-                    BIAS_POINTER, ctypes.c_void_p(alignment)
-                )  # from which it takes how that is aligned
+                # The library takes the alignment of the bias from its address.
+                product.set(BIAS_POINTER, ctypes.c_void_p(alignment))
                 a, b, c = (layout.place for layout in described.layouts)
                 result, count = _Result(), ctypes.c_int32()
                 name = "cublasLtMatmulAlgoGetHeuristic"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llvmlite import ir
 from numba import cuda
@@ -22,8 +22,9 @@ from graphad.compiler.source import NAMES
 
 if TYPE_CHECKING:
     from numba.cuda.target import CUDATargetContext, CUDATypingContext
+    from numba.cuda.typing import Signature
 
-    from graphad.compiler.lowering import Generate
+    from graphad.compiler.lowering import Build, Generate, Intrinsic
 
 KINDS = {
     "b1": types.boolean,
@@ -36,9 +37,9 @@ KINDS = {
 KINDS |= {code: getattr(types, NAMES[code]) for code in NAMES if code not in KINDS and code[0] in "iuf"}
 
 
-def namespace(names: Iterable[str]) -> dict[str, Any]:
+def namespace(names: Iterable[str]) -> dict[str, object]:
     """The names to which a source text refers."""
-    found: dict[str, Any] = {"cuda": cuda}
+    found: dict[str, object] = {"cuda": cuda}
     places = "i32" if "narrow" in names else "i64"
     for name in names:
         if name not in BUILTIN:
@@ -47,7 +48,7 @@ def namespace(names: Iterable[str]) -> dict[str, Any]:
 
 
 @cache
-def _make(name: str, places: str) -> Any:
+def _make(name: str, places: str) -> Intrinsic:
     """A function of the text; `places` is the code of the numbers that say where something is."""
     if name in _PLACES:
         arity, build = _PLACES[name]
@@ -79,7 +80,8 @@ def _make(name: str, places: str) -> Any:
     if head == "narrowed":
         return _define(rest, (rest,), lambda b, x: lowering.round_to(b, rest, x))
     if (head in _DEVICE or head in LIBRARY) and rest in lowering.FLOATS:
-        return getattr(libdevice, _DEVICE.get(head, head) + ("" if rest == "f64" else "f"))
+        device: Intrinsic = getattr(libdevice, _DEVICE.get(head, head) + ("" if rest == "f64" else "f"))
+        return device
     if head in _PREDICATES and rest in lowering.FLOATS:
         return _define("b1", (rest,), _PREDICATES[head])
     portable = _PORTABLE.get(head) if rest in lowering.FLOATS else None
@@ -89,10 +91,11 @@ def _make(name: str, places: str) -> Any:
     lowered = lowering.lower(name)
     if lowered is not None:
         return _define(lowered.result, lowered.args, lowered.build)
-    return getattr(math, head)
+    found: Intrinsic = getattr(math, head)
+    return found
 
 
-def _define(result: str, args: tuple[str, ...], build: Callable[..., Any]) -> Any:
+def _define(result: str, args: tuple[str, ...], build: Build) -> Intrinsic:
     return lowering.as_intrinsic(intrinsic, KINDS, result, args, build)
 
 
@@ -122,12 +125,14 @@ def _vector(
     return builder.inttoptr(place, ir.VectorType(kind, many).as_pointer()), size * many
 
 
-def _wide_load(many: int, code: str) -> Any:
-    def load(typingctx: CUDATypingContext, pointer: types.Type, index: types.Type) -> tuple[Any, Generate]:
+def _wide_load(many: int, code: str) -> Intrinsic:
+    def load(
+        typingctx: CUDATypingContext, pointer: types.Type, index: types.Type
+    ) -> tuple[Signature, Generate]:
         def generate(
             context: CUDATargetContext,
             builder: ir.IRBuilder,
-            signature: Any,
+            signature: Signature,
             values: Sequence[ir.Value],
         ) -> ir.Value:
             place, align = _vector(builder, many, code, *values)
@@ -141,12 +146,13 @@ def _wide_load(many: int, code: str) -> Any:
 
         return types.UniTuple(KINDS[code], many)(types.int64, types.int64), generate
 
-    return intrinsic(load)
+    found: Intrinsic = intrinsic(load)
+    return found
 
 
-def _wide_store(many: int, code: str) -> Any:
+def _wide_store(many: int, code: str) -> Intrinsic:
     def generate(
-        context: CUDATargetContext, builder: ir.IRBuilder, signature: Any, values: Sequence[ir.Value]
+        context: CUDATargetContext, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]
     ) -> ir.Value:
         place, align = _vector(builder, many, code, *values[:2])
         number, whole = (
@@ -162,7 +168,7 @@ def _wide_store(many: int, code: str) -> Any:
 
     def two(
         typingctx: CUDATypingContext, pointer: types.Type, index: types.Type, a: types.Type, b: types.Type
-    ) -> tuple[Any, Generate]:
+    ) -> tuple[Signature, Generate]:
         return signature, generate
 
     def four(
@@ -173,13 +179,14 @@ def _wide_store(many: int, code: str) -> Any:
         b: types.Type,
         c: types.Type,
         d: types.Type,
-    ) -> tuple[Any, Generate]:
+    ) -> tuple[Signature, Generate]:
         return signature, generate
 
-    return intrinsic(two if many == 2 else four)
+    found: Intrinsic = intrinsic(two if many == 2 else four)
+    return found
 
 
-def _groups(many: int) -> Callable[..., Any]:
+def _groups(many: int) -> Build:
     def build(builder: ir.IRBuilder, together: ir.Value, count: ir.Value) -> ir.Value:
         rest = builder.and_(together, together.type(15))
         groups = builder.udiv(count, count.type(many))
@@ -190,7 +197,7 @@ def _groups(many: int) -> Callable[..., Any]:
 
 # -- positions, and what blocks share --
 
-_PLACES: dict[str, tuple[int, Callable[[Any], Callable[..., Any]]]] = {
+_PLACES: dict[str, tuple[int, Callable[[ir.Type], Build]]] = {
     "ix": (1, lambda kind: lambda b, x: b.trunc(x, kind) if kind.width < x.type.width else x),
     "ixadd": (2, lambda kind: lambda b, x, y: b.add(x, y, flags=("nsw",))),
     "ixsub": (2, lambda kind: lambda b, x, y: b.sub(x, y, flags=("nsw",))),
@@ -238,7 +245,7 @@ def _shared_base(builder: ir.IRBuilder) -> ir.Value:
     return builder.ptrtoint(builder.addrspacecast(first, ir.IntType(8).as_pointer()), ir.IntType(64))
 
 
-_BARE: dict[str, tuple[str, tuple[str, ...], Callable[..., Any]]] = {
+_BARE: dict[str, tuple[str, tuple[str, ...], Build]] = {
     "contract": ("", (), lambda b: None),  # these two are markers for the compiler of the text
     "narrow": ("", (), lambda b: None),
     "either": ("ptr", ("ptr", "ptr"), lambda b, x, y: b.or_(x, y)),
@@ -247,11 +254,11 @@ _BARE: dict[str, tuple[str, tuple[str, ...], Callable[..., Any]]] = {
     "shared_base": ("ptr", (), _shared_base),
 }
 # no instruction in the device compiler's older dialect of IR
-_PORTABLE: dict[str, tuple[int, Callable[..., Any]]] = {
+_PORTABLE: dict[str, tuple[int, Build]] = {
     "neg": (1, lambda b, x: b.fsub(x.type(-0.0), x)),
 }
 _DEVICE = {"abs": "fabs", "round": "rint", "trunc": "trunc"}
-_PREDICATES: dict[str, Callable[..., Any]] = {
+_PREDICATES: dict[str, Build] = {
     "isinf": lambda b, x: b.or_(
         b.fcmp_ordered("==", x, x.type(math.inf)), b.fcmp_ordered("==", x, x.type(-math.inf))
     ),

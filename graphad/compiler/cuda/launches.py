@@ -91,8 +91,7 @@ class Launches:
         width = TILE
         while width < length:
             k, o, k2, o2 = k2, o2, k, o
-            self.launch(
-                Written("merge"), n, 3 * n, [k, o, k2, o2], length, width
-            )  # ends of runs before they are cut
+            # 3 * n bounds the ends of runs before the kernel cuts them.
+            self.launch(Written("merge"), n, 3 * n, [k, o, k2, o2], length, width)
             width *= 2
         return k2, o2

@@ -269,9 +269,8 @@ class _Blocks:
 
     def _ended(self, row: Row, memory: Memory, about: int) -> Any:
         wide, described = row.words[epilogues.WIDE], epilogues.Description(row.words)
-        algorithms = (
-            epilogues.algorithms(self.index, row.words) or ()
-        )  # it was asked for when the row was made
+        # There is one: it was asked for when the row was made.
+        algorithms = epilogues.algorithms(self.index, row.words) or ()
         self._keep += [described, algorithms]
         head = [about, address_of("cublasLtMatmul"), address_of("cublasLtMatmulDescSetAttribute")]
         head += [_ONE[wide].ctypes.data, _ZERO[wide].ctypes.data]

@@ -14,8 +14,8 @@ the op that would check it may be dropped: `is_checked` tells.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import (
     Dim,
     Relation,
+    Size,
     UndecidedSize,
     at_most,
     is_run_time,
@@ -38,13 +39,14 @@ from graphad.core.errors import GraphadError
 from graphad.core.light import NamedTuple
 from graphad.core.op import IO, Op, output_specs
 from graphad.core.run_sizes import FindsSizes
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import is_definite, ranked
 from graphad.graph.ir import Graph, Node
 from graphad.graph.walk import sub_graphs
 from graphad.ops.array.join import Stack
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import GetItem, Slice
+from graphad.ops.array.slice import GetItem
+from graphad.ops.array.strided import Slice
 from graphad.ops.math.arithmetic import Add, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum
@@ -53,12 +55,20 @@ from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 from graphad.trace.tracer import SymbolicTensor
 
+if TYPE_CHECKING:
+    from graphad.core.annotations import Array
+    from graphad.core.tensor import Tensor
+
+    Bound = int | tuple[Any, ...] | None  # of a slice: a number, or a reference to an input
+    Term: TypeAlias = "int | _Size"  # a value of the new graph, or a size
+
 _FEW = 9  # sizes in a vector, and one more
 _MOST_INTEGER = 2**31
 ROOM = 1024  # the largest size that has no bound, at first
 
 
-Checks = Mapping[Op, Any]  # op -> what it checks, equal for ops with the same check
+Checks = Mapping[Op, Hashable]  # op -> what it checks, equal for ops with the same check
+Sum = tuple[frozenset[tuple[int, int]], Size]  # values with their factors, and a size that is added
 
 
 class Assumed(NamedTuple):
@@ -68,7 +78,7 @@ class Assumed(NamedTuple):
 
     graph: Graph
     checks: Checks
-    rooms: Mapping[str, Any]
+    rooms: Mapping[str, Size]
     is_open: bool = False
     relations: list[Relation] = []
 
@@ -77,8 +87,8 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     """A specialised graph with assumed sizes; None where there is nothing to assume. `measures`: the run may find sizes; `room`
     is that for those without a bound.
     """
-    made: dict[Op, Any] = {}
-    found_rooms: dict[str, Any] = {}
+    made: dict[Op, Hashable] = {}
+    found_rooms: dict[str, Size] = {}
     relations: list[Relation] = []
     opened: list[Op] = []
     try:
@@ -128,7 +138,7 @@ def _ops(graph: Graph, are_needed: bool = False) -> set[Op]:
 class State(NamedTuple):
     """The sizes that a run finds, and what it compares, up to some op."""
 
-    rooms: Mapping[str, Any]
+    rooms: Mapping[str, Size]
     relations: Sequence[Relation]
     symbols: set[str]
 
@@ -144,8 +154,8 @@ class Assuming(Comparing):
 
     def __init__(
         self,
-        made: dict[Op, Any],
-        rooms: dict[str, Any] | None,
+        made: dict[Op, Hashable],
+        rooms: dict[str, Size] | None,
         prints: bool,
         room: int,
         relations: list[Relation],
@@ -159,12 +169,12 @@ class Assuming(Comparing):
         self._room = room
         self._relations = relations
         self._found: set[str] = set()  # the symbols of sizes that this trace finds
-        self._symbols: dict[Any, Any] = {}
-        self._counts: dict[Any, Any] = {}  # the symbols of integers that are sizes
+        self._symbols: dict[Hashable, Dim] = {}
+        self._counts: dict[Sum, Size] = {}  # the symbols of integers that are sizes
         self._prints = prints
-        self._own: dict[Any, Op] = {}
-        self._makers: dict[int, Node] = {}
-        self._numbers: dict[Any, int] = {}
+        self._own: dict[tuple[Op, Hashable], Op] = {}
+        self._makers: dict[Term, Node] = {}
+        self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._read = 0
 
     @property
@@ -212,7 +222,7 @@ class Assuming(Comparing):
             op = self._apart(likely, inputs) if is_made else op
         if op.refers:
 
-            def difference(i: int, j: int) -> Any:
+            def difference(i: int, j: int) -> Size | None:
                 return self._difference(self._number(inputs[i]), self._number(inputs[j]), _DEEP)
 
             likely = op.with_likely_sizes(difference)
@@ -222,12 +232,12 @@ class Assuming(Comparing):
                 op = self._apart(likely, inputs)
         return self._fitting(op, inputs)
 
-    def _knows_some(self, op: Any, inputs: Sequence[Any]) -> bool:
+    def _knows_some(self, op: Any, inputs: Sequence[Tensor]) -> bool:
         """Whether there are numbers or sizes to put into an op that refers to inputs."""
         known = any(self.known_values(x) is not None for x in op.split(inputs)[1])
         return known and all(is_definite(x.dims) for x in inputs)
 
-    def specialised(self, graph: Graph, operands: Sequence[Any]) -> Graph:
+    def specialised(self, graph: Graph, operands: Sequence[Tensor]) -> Graph:
         self._shared = {}  # each has ops of its own
         known = self._rooms
         if known is None:
@@ -249,7 +259,7 @@ class Assuming(Comparing):
         finally:
             self._rooms, self.making = known, making
 
-    def _counted(self, op: Any, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _counted(self, op: Op, inputs: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
         """The outputs by ops whose sizes are symbols, of an op whose sizes are integers that the run knows; None for others."""
         if type(op).with_counts is FindsSizes.with_counts:
             return self._beginning(op) if op.is_prefix else None
@@ -270,14 +280,14 @@ class Assuming(Comparing):
         outputs = bind(found[0], *found[1])
         return tuple(outputs) if op.multiple else (outputs,)
 
-    def _is_size(self, known: Any) -> bool:
+    def _is_size(self, known: Array | None) -> bool:
         """Whether integers are known, and those that are computed from sizes which the run finds are not negative."""
         return known is not None and all(
             not isinstance(x, Dim) or not run_time_symbols([x]) or at_most(0, x) or at_most(self.most(-x), 0)
             for x in np.ravel(known)
         )
 
-    def sized(self, x: Any) -> Any:
+    def sized(self, x: Tensor) -> Any:
         """Integers as sizes, those that only the run knows as symbols; None where the run cannot compare them.
 
         It has no answer where one is negative, or larger than there is room for: then the op says what it is.
@@ -302,12 +312,12 @@ class Assuming(Comparing):
         self.node(self._checking(Range(0), ("count", self._same(x), number)), ends)
         return number
 
-    def _note_count(self, x: Any, number: Any) -> None:
+    def _note_count(self, x: Tensor, number: Size) -> None:
         """Let the run find the size that an integer is."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
 
-    def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
+    def _sum_of_sizes(self, key: Sum) -> Size | None:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,
         or more than integers of 32 bits hold."""
         terms, found = key
@@ -324,16 +334,16 @@ class Assuming(Comparing):
             found, most = found + factor * size, most + factor * self.most(size)
         return found if not terms or (type(most) is int and most < _MOST_INTEGER) else None
 
-    def _parts(self, x: Any) -> list[Any]:
+    def _parts(self, x: Tensor) -> list[Tensor]:
         """The elements of a vector, or rows of a matrix, if they are few."""
         maker = self._maker(x.index) if type(x) is SymbolicTensor else None
         if maker is not None and maker.op.op_class is Stack and maker.op.axis == 0:  # type: ignore[attr-defined]
             specs = self.builder.specs
             return [SymbolicTensor(self, i, specs[i], None, self.line) for i in maker.inputs]
-        many = x.dims[0]
+        many = ranked(x.dims)[0]
         return [bind(GetItem((k,)), x) for k in range(many)] if many in range(_FEW) else []
 
-    def _count_of(self, x: Any) -> tuple[frozenset[Any], Any]:
+    def _count_of(self, x: Tensor) -> Sum:
         """An integer as a sum of values and a number, if it is not negative."""
         value = self._number(x)
         while True:
@@ -346,19 +356,19 @@ class Assuming(Comparing):
                 return frozenset(terms.items()), number
             (value,) = rest
 
-    def _beginning(self, op: Any) -> tuple[Any, ...] | None:
+    def _beginning(self, op: Any) -> tuple[Tensor, ...] | None:
         """The result of an op without inputs for a size that the run finds, as a part of its result for the largest size."""
         (size,) = op.infer().dims
         if not run_time_symbols([size]):
             return None
         return (bind(Slice((0,), (1,), (size,)), bind(op.changed(size=self.most(size)))),)
 
-    def most(self, size: Any) -> Any:
+    def most(self, size: Size) -> Size:
         """A size that is never larger, without symbols of sizes that the run finds."""
         assert self._rooms is not None
         if not run_time_symbols([size]):
             return size
-        found: Any = 0
+        found: Size = 0
         for names, factor in size.terms.items():
             if factor < 0 and any(map(is_run_time, names)):
                 continue
@@ -367,8 +377,8 @@ class Assuming(Comparing):
             found = found + factor
         return found
 
-    def _naming(self, inputs: Sequence[Any]) -> Callable[..., Any]:
-        def symbol(most: Any, step: int, low: Any, high: Any) -> Any:
+    def _naming(self, inputs: Sequence[Tensor]) -> Callable[..., Any]:
+        def symbol(most: Size, step: int, low: Bound, high: Bound) -> Size:
             bounds = [self._bound(x, inputs) for x in (low, high)]
             if high is None:
                 most = self._rest(most, low, inputs)
@@ -381,18 +391,18 @@ class Assuming(Comparing):
 
         return symbol
 
-    def _rest(self, most: Any, low: Any, inputs: Sequence[Any]) -> Any:
+    def _rest(self, most: Size, low: Bound, inputs: Sequence[Tensor]) -> Size:
         """The largest size of a slice as far as the end: x[-3:] has 3 elements at most."""
         known = low if type(low) is not tuple or len(low) > 2 else (self.known(inputs[low[1]]) or [None])[0]
         return -known if type(known) is int and known < 0 else most
 
-    def _bound(self, x: Any, inputs: Sequence[Any]) -> Any:
+    def _bound(self, x: Bound, inputs: Sequence[Tensor]) -> Hashable:
         """A key that is equal only for bounds of slices that are certainly equal."""
         if type(x) is not tuple:
             return x
         return self._same(inputs[x[1]]), *x[2:]
 
-    def _symbol(self, most: Any, step: int, low: Any, high: Any) -> Any:
+    def _symbol(self, most: Size, step: int, low: Hashable, high: Hashable) -> Dim:
         """The symbol of the size of a slice, equal for slices that certainly have the same one."""
         assert self._rooms is not None
         key = most, step, low, high
@@ -404,19 +414,19 @@ class Assuming(Comparing):
             self._found.add(name)
         return found
 
-    def _apart(self, op: Any, inputs: Sequence[Any]) -> Op:
+    def _apart(self, op: Any, inputs: Sequence[Tensor]) -> Op:
         """An op that is equal to this one and another object, the same for what checks the same."""
         if not op.refers:
             return self._checking(op, (op, *map(self._same, inputs[1:])) if not self._prints else object())
         own = len(inputs) - op.given
         dims = op.whole(inputs[0].dims)  # of what the slices are of
-        check: Any = object()
+        check: Hashable = object()
         if is_definite(dims):
             place = (op, *[self.serial(x, op) for x in inputs[:own]]) if self._prints else ()
             check = (self, place, op.key, dims, *map(self._same, inputs[own:]))
         return self._checking(op, check)
 
-    def _checking(self, op: Any, check: Any) -> Op:
+    def _checking(self, op: Op, check: Hashable) -> Op:
         """An op that is equal to this one and another object, one for each check."""
         found = self._own.get((op, check))
         if found is None:
@@ -426,23 +436,26 @@ class Assuming(Comparing):
         return found
 
     def finish(
-        self, outputs: Sequence[Any], op: Op, keep_all: bool = False, own_inputs: Sequence[Any] = ()
+        self,
+        outputs: Sequence[Tensor],
+        op: Op,
+        keep_all: bool = False,
+        own_inputs: Sequence[SymbolicTensor] = (),
     ) -> Graph:
-        return super().finish(
-            outputs, op, True, own_inputs
-        )  # also what is not needed any more: `is_checked` asks for it
+        # Nodes that are not needed any more are kept too, since `is_checked` asks for them.
+        return super().finish(outputs, op, True, own_inputs)
 
-    def _same(self, x: Any) -> Any:
+    def _same(self, x: Tensor) -> Hashable:
         """A key that is equal only for operands that certainly have the same value."""
         number = self._number(x)
         return number.size if type(number) is _Size else ("value", self._number_of(number, _DEEP))
 
-    def _number(self, x: Any) -> Any:
+    def _number(self, x: Any) -> Term:
         """An operand as a value of the new graph, or the size that it is."""
         known = self.known(x)
         return x.index if known is None else _Size(known[0])
 
-    def _difference(self, x: Any, y: Any, deep: int) -> Any:
+    def _difference(self, x: Term, y: Term, deep: int) -> Size | None:
         """x - y where that is a number or a size, else None; of a minimum that of the operand which differs by one."""
         maker = self._maker(x)
         if maker is not None and deep and maker.op.op_class is Minimum:
@@ -451,15 +464,15 @@ class Assuming(Comparing):
         (a, m), (b, n) = self._affine(x, deep), self._affine(y, deep)
         return m - n if a == b else None
 
-    def _affine(self, x: Any, deep: int) -> tuple[dict[int, int], Any]:
+    def _affine(self, x: Term, deep: int) -> tuple[dict[int, int], Size]:
         """An integer as a sum of values, each with a factor, and of a number or size."""
         maker = self._maker(x)
-        if type(x) is _Size:
+        if isinstance(x, _Size):
             return {}, x.size
         data = self.builder.values.get(x)
         if data is not None and data.dtype.kind in "iu" and not data.ndim:
             return {}, int(data)
-        alone: tuple[dict[int, int], Any] = ({self._number_of(x, deep): 1}, 0)
+        alone: tuple[dict[int, int], Size] = ({self._number_of(x, deep): 1}, 0)
         kind = maker.op.op_class if maker is not None and deep else None
         if maker is None or kind not in (Add, Sub, Mul, Cast, SizeVector):
             return alone
@@ -488,7 +501,7 @@ class Assuming(Comparing):
         key = maker.op, x - maker.start, *[self._number_of(i, deep - 1) for i in maker.inputs]
         return self._numbers.setdefault(key, x)
 
-    def _maker(self, x: Any) -> Node | None:
+    def _maker(self, x: Term) -> Node | None:
         nodes = self.builder.nodes
         for node in nodes[self._read :]:
             self._makers.update(dict.fromkeys(node.outputs, node))
@@ -502,12 +515,12 @@ def _without_measures(making: Any) -> Callable[..., Specialiser]:
     return functools.partial(Assuming, made, None, *rest)
 
 
-def _is_zero(x: Any) -> bool:
+def _is_zero(x: Size | Array | None) -> bool:
     return x is not None and not isinstance(x, Dim) and np.ndim(x) == 0 and x == 0
 
 
 class _Size:
     """A number or size symbol among values."""
 
-    def __init__(self, size: Any) -> None:
+    def __init__(self, size: Size) -> None:
         self.size = size

@@ -20,7 +20,7 @@ from graphad.core.shapes import is_definite
 from graphad.graph.ir import Graph, Node
 from graphad.ops.accumulate import is_narrow
 from graphad.ops.array.broadcast import BroadcastTo, SumTo
-from graphad.ops.array.create import Identity, StopGradient
+from graphad.ops.array.passing import Identity, StopGradient
 from graphad.ops.array.reshape import ExpandDims, Reshape, Squeeze
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.math.arithmetic import (

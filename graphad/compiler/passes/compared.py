@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from graphad.core.convert import lift
 from graphad.core.dims import (
     Dim,
     Relation,
+    Size,
     UndecidedSize,
     divide_exactly,
     is_one,
@@ -31,13 +32,16 @@ from graphad.core.dtypes import float64, int64
 from graphad.core.errors import GraphadError
 from graphad.core.op import Op, output_specs
 from graphad.core.references import AT
-from graphad.core.shapes import is_definite
+from graphad.core.shapes import is_definite, ranked
 from graphad.ops.array.keys import FULL
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.slice import GetItem
 from graphad.ops.math.cast import cast
 from graphad.ops.math.select import maximum
 from graphad.trace.specialiser import Specialiser
+
+if TYPE_CHECKING:
+    from graphad.core.tensor import Tensor
 
 DEEP = 8  # ops that are looked through, and relations that are tried for one
 _FEW = 9  # sizes of operands
@@ -47,16 +51,16 @@ _PAIRS = 12  # sizes that may have to be equal for an op
 class Comparing(Specialiser):
     """A replay in which sizes that the run finds are compared; what it needs besides is in `assume`."""
 
-    _rooms: dict[str, Any] | None  # the largest of each size that the run finds; None if it finds none
+    _rooms: dict[str, Size] | None  # the largest of each size that the run finds; None if it finds none
     _relations: list[Relation]
     _found: set[str]  # the symbols of sizes that this trace finds
-    _symbols: dict[Any, Any]
-    most: Callable[[Any], Any]
-    sized: Callable[[Any], Any]
-    _symbol: Callable[..., Any]
-    _note_count: Callable[[Any, Any], None]
-    _checking: Callable[[Any, Any], Any]
-    _same: Callable[[Any], Any]
+    _symbols: dict[Hashable, Dim]
+    most: Callable[[Size], Size]
+    sized: Callable[[Tensor], Any]
+    _symbol: Callable[..., Dim]
+    _note_count: Callable[[Tensor, Size], None]
+    _checking: Callable[[Op, Hashable], Op]
+    _same: Callable[[Tensor], Hashable]
 
     def _fitting(self, op: Op, inputs: Sequence[Any], tries: int = DEEP) -> tuple[Any, ...]:
         """The outputs; where an op takes its operands only if sizes that the run finds are equal, the run compares them."""
@@ -93,10 +97,11 @@ class Comparing(Specialiser):
             return [self._again(x, a, b) for x in inputs]
         return None
 
-    def _again(self, x: Any, a: Any, b: Any) -> Any:
+    def _again(self, x: Tensor, a: Size, b: Size) -> Tensor:
         """An operand, or, in place of its axes of size `a`, which a trace around this one has found, those of another size that
         the run finds here: it is the same, and equal to `b` only where this is computed."""
-        if not any(size == a for size in x.dims):
+        dims = ranked(x.dims)
+        if not any(size == a for size in dims):
             return x
         key = "again", a, b
         number = self._symbols.get(key)
@@ -104,13 +109,13 @@ class Comparing(Specialiser):
             number = self._symbols[key] = self._symbol(self.most(a), 1, None, key)
         end = lift(self.size(a, int64))
         part = GetItem(
-            tuple([("slice", None, (AT, 1), None, number) if size == a else FULL for size in x.dims])
+            tuple([("slice", None, (AT, 1), None, number) if size == a else FULL for size in dims])
         )
-        (found,) = self.node(self._checking(part, (key, self._same(x))), [x, end])
+        found: Tensor = self.node(self._checking(part, (key, self._same(x))), [x, end])[0]
         self.require_equal(number, b)
         return found
 
-    def share(self, total: Any, by: Any) -> Any:
+    def share(self, total: Size | None, by: Size) -> Size | None:
         """See `Sized.share`; `by` is a product of sizes and of a number."""
         if not isinstance(by, Dim) or len(by.terms) != 1 or self._rooms is None:
             return None
@@ -134,7 +139,7 @@ class Comparing(Specialiser):
             self._relate(tuple(sorted((*names, *number.symbols))), total, (found * part, whole, part))
         return self._symbols[key]
 
-    def require_equal(self, a: Any, b: Any) -> bool:
+    def require_equal(self, a: Size, b: Size) -> bool:
         """See `Sized.require_equal`: one product of sizes in their difference is replaced."""
         difference = reduced(a - b)
         if not isinstance(difference, Dim) or self._rooms is None or _is_zero(a) or _is_zero(b):
@@ -151,7 +156,7 @@ class Comparing(Specialiser):
                 return True
         return False
 
-    def _relate(self, lead: tuple[str, ...], value: Any, limits: Sequence[Any]) -> None:
+    def _relate(self, lead: tuple[str, ...], value: Size, limits: Sequence[Tensor]) -> None:
         """Note that a product of sizes is another size; the run compares it by a range that has no members then."""
         op = self._checking(Range(0), ("relation", lead, value))
         op.__dict__["relates"] = frozenset(filter(is_run_time, (*lead, *run_time_symbols([value]))))
@@ -160,11 +165,11 @@ class Comparing(Specialiser):
         self._relations.append((lead, value))
 
 
-def _is_zero(size: Any) -> bool:
+def _is_zero(size: Size) -> bool:
     return type(size) is int and size == 0
 
 
-def _whole_numbers(x: Any) -> list[int]:
+def _whole_numbers(x: object) -> list[int]:
     """The numbers from 0 on in an attribute."""
     if type(x) is tuple:
         return [number for each in x for number in _whole_numbers(each)]
@@ -178,5 +183,5 @@ class AsSized:
         self.share, self.require_equal = trace.share, trace.require_equal
         self._sized = trace.sized
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         return self._sized(x)

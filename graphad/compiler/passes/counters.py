@@ -18,7 +18,7 @@ from graphad.ops.array.join import Stack
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.sequence import Steps
 from graphad.ops.array.shape import SizeVector
-from graphad.ops.array.slice import Slice
+from graphad.ops.array.strided import Slice
 from graphad.ops.math.arithmetic import Add
 
 if TYPE_CHECKING:

@@ -136,9 +136,8 @@ class Split:
 
     def _chosen(self, movable: Sequence[Node]) -> tuple[list[int], list[Node]]:
         known = set(movable)
-        wanted: dict[int, bool] = dict.fromkeys(
-            self.graph.outputs, True
-        )  # value -> whether it is stored anyway
+        # Value -> whether it is stored anyway.
+        wanted: dict[int, bool] = dict.fromkeys(self.graph.outputs, True)
         for node in self.graph.nodes:
             if node not in known:
                 stores = not _is_map(self.graph, node)

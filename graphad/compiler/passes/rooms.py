@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphad.core.bind import bind, bind_all, is_mistake
 from graphad.core.convert import lift
-from graphad.core.dims import UndecidedSize, at_most, run_time_symbols
+from graphad.core.dims import Size, UndecidedSize, at_most, run_time_symbols
 from graphad.core.dtypes import int64
 from graphad.core.errors import GraphadError
 from graphad.core.shapes import is_definite, ranked
@@ -47,7 +47,7 @@ GROWTH = 8  # the room of a value that grows is this part of that of other sizes
 # -- branches ----------------------------------------------------------------------------------------------------------
 
 
-def branches(t: Assuming, op: Cond, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+def branches(t: Assuming, op: Cond, inputs: Sequence[Any]) -> tuple[Tensor, ...] | None:
     """The outputs of a cond, those of sizes that differ as parts of arrays with room; None where there are no such outputs, or
     where it has no such form."""
     predicate, *operands = inputs
@@ -79,7 +79,9 @@ def branches(t: Assuming, op: Cond, inputs: Sequence[Any]) -> tuple[Any, ...] | 
     return tuple(_parts(outputs[:first], rooms, outputs[first:]))
 
 
-def _rooms_of_results(t: Assuming, op: Cond, graphs: Sequence[Graph], own: set[str]) -> list[Any] | None:
+def _rooms_of_results(
+    t: Assuming, op: Cond, graphs: Sequence[Graph], own: set[str]
+) -> list[list[Size | None]] | None:
     """For each output, and each axis of it, the room for sizes of which a run finds one, None where all have the same; None where
     there is no such axis, or no room."""
     outputs = [iter(graph.output_specs) for graph in graphs]
@@ -91,7 +93,7 @@ def _rooms_of_results(t: Assuming, op: Cond, graphs: Sequence[Graph], own: set[s
             or len({len(ranked(spec.dims)) for spec in specs}) > 1
         ):
             return None
-        room: list[Any] = []
+        room: list[Size | None] = []
         for sizes in zip(*[ranked(spec.dims) for spec in specs], strict=True):
             is_same = all(same_size(sizes[0], size) for size in sizes) and not own & run_time_symbols(sizes)
             room.append(None if is_same else _larger([t.most(size) for size in sizes]))
@@ -99,13 +101,13 @@ def _rooms_of_results(t: Assuming, op: Cond, graphs: Sequence[Graph], own: set[s
     return found if any(size is not None for room in found for size in room) else None
 
 
-def _larger(sizes: Sequence[Any]) -> Any:
+def _larger(sizes: Sequence[Size]) -> Size:
     """A size that none of these exceeds."""
     a, b = sizes[0], sizes[-1]
     return b if at_most(a, b) else a if at_most(b, a) else a + b
 
 
-def _with_room(graph: Graph, rooms: Sequence[Sequence[Any]]) -> Graph:
+def _with_room(graph: Graph, rooms: Sequence[Sequence[Size | None]]) -> Graph:
     """A specialised graph whose outputs are the beginnings of arrays with room; behind them are their sizes."""
     builder = GraphBuilder()
     values = append(builder, graph, [builder.add_input(spec) for spec in graph.inputs])
@@ -125,7 +127,9 @@ def _with_room(graph: Graph, rooms: Sequence[Sequence[Any]]) -> Graph:
     return builder.finish([*outputs, *sizes], graph.name)[0]
 
 
-def _parts(values: Sequence[Any], rooms: Sequence[Sequence[Any]], sizes: Sequence[Any]) -> list[Any]:
+def _parts(
+    values: Sequence[Tensor], rooms: Sequence[Sequence[Size | None]], sizes: Sequence[Tensor]
+) -> list[Tensor]:
     """The beginnings of arrays with room, of these sizes."""
     given = iter(sizes)
     return [
@@ -139,7 +143,7 @@ def _parts(values: Sequence[Any], rooms: Sequence[Sequence[Any]], sizes: Sequenc
 # -- loops -------------------------------------------------------------------------------------------------------------
 
 
-def loop(t: Assuming, op: Loop, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+def loop(t: Assuming, op: Loop, inputs: Sequence[Any]) -> tuple[Tensor, ...] | None:
     """The outputs of a loop, carried values whose sizes change as parts of arrays with room; None where there are no such values,
     or where it has no such form."""
     before = t.state()
@@ -163,7 +167,7 @@ class _Growing:
         self.xs = places.xs(values)
         self.slices = [t.slice_of(x) for x in self.xs]
 
-    def outputs(self) -> tuple[Any, ...] | None:
+    def outputs(self) -> tuple[Tensor, ...] | None:
         t = self.t
         # for each carried value the axes along which its size changes
         self.axes = [
@@ -218,7 +222,7 @@ class _Growing:
         """The specs of the carried values and of their sizes."""
         return [*wide, *[TensorSpec.of((), int64)] * self._count]
 
-    def _narrow(self, given: Sequence[Any], read: Container[int], has_limits: bool) -> list[Any]:
+    def _narrow(self, given: Sequence[Any], read: Container[int], has_limits: bool) -> list[Tensor]:
         """The carried values of their sizes; `given` are arrays with room, their sizes, and, if there are such, the largest sizes
         with which a round begins. Only those in `read` are looked at."""
         n = len(self.carries)
@@ -235,17 +239,17 @@ class _Growing:
             found.append(x)
         return found
 
-    def _cut(self, x: Tensor, axes: Sequence[int], sizes: Sequence[Any]) -> Tensor:
+    def _cut(self, x: Tensor, axes: Sequence[int], sizes: Sequence[Tensor]) -> Tensor:
         key = [slice(None)] * len(ranked(x.dims))
         for k, size in zip(axes, sizes, strict=True):
             key[k] = slice(None, size)
         return getitem(x, tuple(key)) if axes else x
 
-    def _sizes_behind(self, least: Sequence[TensorSpec]) -> list[list[Any]]:
+    def _sizes_behind(self, least: Sequence[TensorSpec]) -> list[list[Size]]:
         """The largest sizes of the carried values behind a round that begins with these at most."""
         n, more = len(self.carries), self._count
 
-        def body(*given: Any) -> list[Any]:
+        def body(*given: Tensor) -> list[Tensor]:
             carries = self._narrow([*given[: n + more], *[None] * more], range(n), False)
             return list(bind_all(Call(self.op.body), [*carries, *given[n + more :]]))[:n]
 
@@ -255,11 +259,11 @@ class _Growing:
         found = Specialiser.specialised(self.t, made, [*specs, *self.invariants, *self.slices])
         return [[self.t.most(size) for size in ranked(spec.dims)] for spec in found.output_specs]
 
-    def _wide_loop(self, rooms: Sequence[TensorSpec]) -> tuple[Any, ...]:
+    def _wide_loop(self, rooms: Sequence[TensorSpec]) -> tuple[Tensor, ...]:
         t, op, n, more = self.t, self.op, len(self.carries), self._count
         specs = self._specs(rooms)
 
-        def body(*given: Any) -> list[Any]:
+        def body(*given: Tensor) -> list[Tensor]:
             carries = self._narrow(given, range(n), True)
             outputs = bind_all(Call(op.body), [*carries, *given[n + 2 * more :]])
             wide, sizes = [], []
@@ -268,7 +272,7 @@ class _Growing:
                 sizes += [cast(shape(x, int64)[k], int64) for k in axes]
             return [*wide, *sizes, *outputs[n:]]
 
-        def test(*given: Any) -> list[Any]:
+        def test(*given: Tensor) -> list[Tensor]:
             assert op.test is not None
             carries = self._narrow(given, inputs_behind(op.test, op.test.outputs), True)
             return list(bind_all(Call(op.test), [*carries, *given[n + 2 * more :]]))

@@ -26,7 +26,7 @@ from graphad.kernels.record import Record
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.slice import Slice
+from graphad.ops.array.strided import Slice
 from graphad.ops.control.kinds import loops
 from graphad.ops.control.segments import Segments
 from graphad.ops.math.arithmetic import ADD
@@ -243,9 +243,8 @@ def _windowed(s: Sweep, node: Node[Loop], window: _Window) -> Found:
         )
         number = number if number is None else spec.dtype.numpy.type(0)
     body, enters = _body(op, window, number)
-    stacks = (
-        op.n_ys if op.uniform < 0 else op.uniform
-    )  # behind them stand those that only the derivative reads
+    # Stacks that only the derivative reads stand behind these.
+    stacks = op.n_ys if op.uniform < 0 else op.uniform
     made = op.changed(
         body=body,
         n_carry=n - 1 + held,

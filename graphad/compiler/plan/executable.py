@@ -120,9 +120,8 @@ class Sizes:
     def make_native(self) -> Any:
         """The native call, None if it is not possible."""
         with self._lock:
-            compilation = (
-                self.size_class.compilation
-            )  # read once, since another thread may replace it at any moment
+            # Read once, since another thread may replace it at any moment.
+            compilation = self.size_class.compilation
             if self.native is None and compilation.is_ready and _can_assign(self.size_class, self.numbers):
                 bound = compilation.bind(self.numbers)
                 if compilation.cannot_measure and self.size_class.compilation is compilation:

@@ -34,7 +34,7 @@ def as_value(y: object) -> Any:
     return y[()] if type(y) is np.ndarray and not y.ndim else y
 
 
-def own(y: Array, *sources: object) -> Any:
+def own(y: Array, *sources: object) -> Array:
     """A host step's result as an output: a NumPy scalar for shape (), a copy if it is a view or one of `sources`."""
     if type(y) is np.ndarray:
         if not y.ndim:

@@ -83,9 +83,8 @@ class Bound:
         self._keep: list[Any] = []
         self.arena_bytes: list[int] = []
         self.places: dict[int, int] = {}  # root -> arena offset
-        self._cells: dict[
-            tuple[int, int], int
-        ] = {}  # of stacks that enter or leave: (native segment, root) -> arena offset
+        # The cells of stacks that enter or leave: (native segment, root) -> arena offset.
+        self._cells: dict[tuple[int, int], int] = {}
         self.images: list[Any] = []
         self.work = 0.0
         self.regions = 0
@@ -164,7 +163,9 @@ class Bound:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
         again, part, has_sizes = self.schedule.is_made_again, self.partition, bool(self.partition.rooms)
-        scope = Scope(part, self.numbers, self._address, self._keep, not has_sizes, is_made_again=again)
+        scope = Scope(
+            part, self.numbers, self._address, self._keep, is_shared=not has_sizes, is_made_again=again
+        )
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)
@@ -445,9 +446,8 @@ class Bound:
             is_scalar = self.schedule.storage[root] == FRESH and not self.shape(root)
             return f"{name}[()]" if is_scalar and self.backend.is_host else name
         numbers = tuple([self.size(n) for n in site.shape])
-        if site.is_plain and math.prod(numbers) == math.prod(
-            self.shape(root)
-        ):  # else it is only the first part
+        # Not a site that covers only the first part of its root.
+        if site.is_plain and math.prod(numbers) == math.prod(self.shape(root)):
             self._names[f"n{value}"] = numbers
             return f"{name}.reshape(n{value})" + ("" if numbers else "[()]")
         (shape, strides), offset = self._strided(site), self._offset(site)

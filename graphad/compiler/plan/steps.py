@@ -88,6 +88,7 @@ class Scope:
         numbers: Mapping[str, int],
         address: Address,
         keep: list[Any],
+        *,
         is_shared: bool = False,
         within: str = "",
         is_made_again: bool = False,
@@ -120,30 +121,32 @@ class Scope:
 
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
-        within = f" in {op.name}{self.within}"
-        again = self.is_made_again
+        return self._like(
+            part,
+            is_shared=is_shared,
+            within=f" in {op.name}{self.within}",
+            checks=self.checks,
+            asked=self.asked,
+        )
+
+    def _like(self, part: Partition, numbers: Mapping[str, int] | None = None, **options: Any) -> Scope:
+        """A scope of the same plan: what is not given is as here."""
         return Scope(
             part,
-            self.numbers,
+            self.numbers if numbers is None else numbers,
             self.address,
             self.keep,
-            is_shared,
-            within,
-            again,
-            self.room,
-            self.shared,
-            self.checks,
-            self.asked,
+            is_made_again=self.is_made_again,
+            room=self.room,
+            shared=self.shared,
+            **options,
         )
 
     def with_numbers(
         self, numbers: Mapping[str, int], places: Mapping[int, Place], asked: Callable[[Unit], bool] | None
     ) -> Scope:
         """The same scope, of the plan itself, for other sizes in the same places."""
-        again, room, shared = self.is_made_again, self.room, self.shared
-        made = Scope(
-            self.part, numbers, self.address, self.keep, False, "", again, room, shared, False, asked
-        )
+        made = self._like(self.part, numbers, checks=False, asked=asked)
         made.places.update(places)
         made.found = self.found
         return made

@@ -4,11 +4,12 @@ Modules on which `math` stands (create, join, reshape, broadcast, shape) compute
 
 The modules by subject:
 
-    making                create, sequence, placeholder
+    making                create, identity_matrix, sequence, placeholder
+    passing on            passing
     shapes as data        shape, sizes, static, ensure
     other shapes          reshape, expanding, squeezing, broadcast, transpose, join, tiling, padding,
                           mirroring
-    x[key]                slice, placed, adding, block, advanced, stepped, keys, inside
+    x[key]                slice, strided, placed, adding, block, advanced, stepped, keys, inside
     by position           gather, along, scatter, masks, combine, positions, bad_indices, indicators,
                           partition
     order                 sorting, order, approximate, distinct

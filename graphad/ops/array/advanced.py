@@ -77,9 +77,8 @@ def pick(x: Tensor, key: object, basic: Callable[[Any, Any], Tensor]) -> Tensor:
 
 
 def _picked(x: np.ndarray, key: tuple[Any, ...]) -> Any:
-    if (
-        len(key) == 1 and x.ndim and key[0].dtype.kind != "b"
-    ):  # `take` takes scalars for vectors of one number
+    # `take` takes scalars for vectors of one number.
+    if len(key) == 1 and x.ndim and key[0].dtype.kind != "b":
         return np.take(x, key[0], 0)  # x[key], in less time where the indices are narrow
     return x[key]
 
@@ -173,9 +172,8 @@ def _arrays(item: TensorLike) -> list[Tensor]:
             raise InvalidArgumentError(
                 "getitem: a mask among other indices needs a known rank; set its shape."
             )
-        known = (
-            None if isinstance(item, Tensor) else known_value(index)
-        )  # the value of a tensor may differ at run time
+        # The value of a tensor may differ at run time.
+        known = None if isinstance(item, Tensor) else known_value(index)
         if known is not None:
             return [lift(place) for place in np.nonzero(known)]
         places = where(index)

@@ -93,9 +93,8 @@ def _unique(op: str, x: TensorLike, out_idx: DType | np.dtype[Any] | str | type)
     order = argsort(x)
     ranked = gather(x, order)
     is_new = concat([ones_like(ranked[:1], dtype=bool_), not_equal(ranked[1:], ranked[:-1])], 0)
-    firsts = boolean_mask(
-        order, is_new
-    )  # equal elements keep their order, so the first of a group is the earliest
+    # Equal elements keep their order, so the first of a group is the earliest.
+    firsts = boolean_mask(order, is_new)
     by_place = argsort(firsts)
     group = cumsum(cast(is_new, int32)) - 1
     number = gather(invert_permutation(by_place), group)

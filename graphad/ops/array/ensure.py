@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import graphad.kernels as kernels
 from graphad.core.annotations import (
     Array,
     BatchContext,
-    Cotangents,
     Ranked,
-    RowAxes,
-    RowAxis,
     ShapeLike,
     TensorLike,
-    VjpContext,
 )
 from graphad.core.bind import bind
 from graphad.core.convert import lift
 from graphad.core.dims import Size
 from graphad.core.errors import InvalidArgumentError
-from graphad.core.op import Op, define
+from graphad.core.op import define
 from graphad.core.schema import Count
 from graphad.core.shapes import are_compatible, as_dims, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
+from graphad.ops.array.passing import Passing
 
 
 @define
-class EnsureShape(Op):
+class EnsureShape(Passing):
     """x, whose shape is `dims`, where None stands for any size."""
 
     name = "ensure_shape"
     total = False
-    keeps = (False, False)
-    aliases = {0: 0}
     dims: tuple[Count | None, ...]
 
     def infer(self, x: TensorSpec) -> TensorSpec:
@@ -49,17 +42,8 @@ class EnsureShape(Op):
         self._check(x.shape)
         return x
 
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (g,)
-
     def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
         return bind(EnsureShape((None, *self.dims)), x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return axes[0]
-
-    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
-        return kernels.forms.View("reshape", x.dims)
 
     def _check(self, dims: tuple[Size | None, ...] | None) -> None:
         if not are_compatible(self.dims, dims):

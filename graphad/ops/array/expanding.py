@@ -9,13 +9,12 @@ from graphad.core.annotations import AxisLike, TensorLike
 from graphad.core.convert import lift
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import rank
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.reshape import expand_dims as at_known_place
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as numbers_to
-from graphad.ops.array.shape import shape
+from graphad.ops.array.shape import rank, shape
 from graphad.ops.array.sizes import known_value
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import equal

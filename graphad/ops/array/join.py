@@ -290,9 +290,8 @@ def stack(values: TensorLike | Iterable[TensorLike], axis: int = 0, name: str | 
         and isinstance(items[0] if items else 0, _NUMBERS)
         and all(isinstance(x, _NUMBERS) for x in items)
     ):
-        return lift(
-            items
-        )  # integers beside floats become floats, as in `constant`; NumPy's int64 become int32
+        # Integers beside floats become floats, as in `constant`; NumPy's int64 become int32.
+        return lift(items)
     tensors = lift_all("stack", items)
     rank = next((x.ndim for x in tensors if x.ndim is not None), None)
     place = normalize_axis("stack", axis, None if rank is None else rank + 1)

@@ -34,7 +34,8 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import as_dtype_of, widened
 from graphad.ops.array.sizes import partly_known
-from graphad.ops.array.slice import GetItem, Slice
+from graphad.ops.array.slice import GetItem
+from graphad.ops.array.strided import Slice
 from graphad.ops.array.support import static_integers
 from graphad.ops.rules import scalar_like
 

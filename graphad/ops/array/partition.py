@@ -15,14 +15,14 @@ from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.refusal import members
 from graphad.core.shapes import are_compatible, format_dims, normalize_axis, ranked
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import constant, size, zeros
+from graphad.ops.array.create import constant, zeros
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
 from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import tensor_scatter_nd_update
 from graphad.ops.array.sequence import range as range_of
-from graphad.ops.array.shape import shape
+from graphad.ops.array.shape import shape, size
 from graphad.ops.array.support import index_tensor
 from graphad.ops.array.transpose import transpose
 from graphad.ops.directly import directly

@@ -49,11 +49,8 @@ def combined(
         return None
     depth = indices.shape[-1] if has_coordinates else 1
     places = indices.shape[lead : indices.ndim - has_coordinates]
-    fits = values.shape == (
-        *shape[:axis],
-        *places,
-        *shape[axis + depth :],
-    )  # a step would write past its place
+    # A step would write past its place.
+    fits = values.shape == (*shape[:axis], *places, *shape[axis + depth :])
     if not fits or indices.shape[:lead] != tuple(shape[:lead]):
         return None
     if depth > MOST_COORDINATES or math.prod(shape[axis + depth :]) < 2:

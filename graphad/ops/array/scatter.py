@@ -36,7 +36,7 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import added_at
 from graphad.ops.array.bad_indices import are_ignored, moved_inside, only_inside
-from graphad.ops.array.create import size, zeros_like
+from graphad.ops.array.create import zeros_like
 from graphad.ops.array.gather import (
     GatherNd,
     ScatterNd,
@@ -50,6 +50,7 @@ from graphad.ops.array.positions import READS_ANYWHERE, WRITES_ANYWHERE, by_coor
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.sequence import range as sequence
 from graphad.ops.array.shape import shape as shape_of
+from graphad.ops.array.shape import size
 from graphad.ops.array.sizes import num_was_input, requested, require_sizes
 from graphad.ops.array.support import all_stacked, index_tensor, requested_size, same_row
 from graphad.ops.choice import chosen

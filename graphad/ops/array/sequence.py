@@ -364,9 +364,8 @@ def linspace(
         wide = float32 if first.dtype.itemsize < 4 else float64
         first, last = bind(Cast(wide), first), bind(Cast(wide), last)
     require_kind("linspace", first, INEXACT, "start")
-    inner = (
-        float32 if first.dtype.itemsize == 2 else first.dtype
-    )  # float16 ends at 65504, and has no whole numbers from 2049
+    # float16 ends at 65504, and has no whole numbers from 2049.
+    inner = float32 if first.dtype.itemsize == 2 else first.dtype
     places, most = _places(count, num, inner)
     if first.dims != last.dims:
         common = broadcast_dynamic_shape(sizes_of(first), sizes_of(last))

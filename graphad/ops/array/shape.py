@@ -1,6 +1,6 @@
-"""Shapes as data: the sizes of a tensor, and sizes that became numbers, as integer tensors.
+"""Shapes as data: the sizes of a tensor, their product and their number, and sizes that became numbers, as integer tensors.
 
-Both fold when the graph is specialised.
+All of them fold when the graph is specialised.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from graphad.core.annotations import (
 )
 from graphad.core.bind import bind, constant_here
 from graphad.core.convert import lift
-from graphad.core.dims import Size, run_time_symbols
-from graphad.core.dtypes import DType
+from graphad.core.dims import Size, product, run_time_symbols
+from graphad.core.dtypes import DType, as_dtype
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op, define, no_gradient
 from graphad.core.references import entries_of
@@ -64,6 +64,59 @@ class Shape(Op):
 
     def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
         return ctx.sizes(x.dims, self.dtype)
+
+
+@define
+class ElementCount(Op):
+    """The number of elements of x, a scalar of `dtype`."""
+
+    name = "size"
+    by_value = ()
+    keeps = (False, False)
+    dtype: DType
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((), self.dtype)
+
+    def eval(self, x: Array) -> Array:
+        return packed("size", [np.size(x)], self.dtype)[0]  # type: ignore[no-any-return]
+
+    vjp = no_gradient("a size is piecewise constant")
+
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
+        return ctx.unstacked(lift(packed("size", [product(x.dims[1:])], self.dtype)[0]))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return None
+
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
+        return ctx.size(product(x.dims), self.dtype)
+
+
+@define
+class Rank(Op):
+    """The number of axes of x, an int32 scalar."""
+
+    name = "rank"
+    by_value = ()
+    keeps = (False, False)
+
+    def infer(self, x: TensorSpec) -> TensorSpec:
+        return TensorSpec.of((), dtypes.int32)
+
+    def eval(self, x: Array) -> Array:
+        return np.int32(np.ndim(x))  # type: ignore[return-value]
+
+    vjp = no_gradient("a rank is not a function of values")
+
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
+        return ctx.unstacked(lift(np.int32(len(x.dims) - 1)))
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return None
+
+    def fold(self, ctx: FoldContext, x: Ranked) -> Tensor | None:
+        return ctx.size(len(x.dims), dtypes.int32)
 
 
 @define
@@ -134,6 +187,43 @@ def shape(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | Non
     """
     dtype, sizes = dtypes.as_dtype(out_type), input.sizes if isinstance(input, Sparse) else None
     return sizes_of(lift(input), dtype) if sizes is None else sizes.astype(dtype)
+
+
+def size(input: TensorLike, out_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements of `input` as an integer scalar; a constant where the shape is known.
+
+    Args:
+      input: Tensor of any shape and dtype, or a SparseTensor.
+      out_type: int32 or int64.
+    Returns: Integer scalar.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+    Example:
+      >>> size([[1, 2, 3], [4, 5, 6]]).numpy()
+      np.int32(6)
+    """
+    if isinstance(input, Sparse) and input.sizes is not None:
+        return input.sizes.prod().astype(out_type)  # type: ignore[no-any-return]
+    x, dtype = lift(input), as_dtype(out_type)
+    if x.dims is not None and are_numbers(x.dims):
+        return lift(packed("size", [product(x.dims)], dtype)[0])
+    return bind(ElementCount(dtype), x)
+
+
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
+    """The number of axes of `input` as an int32 scalar; a constant where it is known.
+
+    Args:
+      input: Tensor of any shape and dtype, or a SparseTensor.
+    Returns: int32 scalar.
+    Raises: ArgumentTypeError (a TypeError): the argument cannot be converted to a tensor.
+    Example:
+      >>> rank([[1, 2], [3, 4]]).numpy()
+      np.int32(2)
+    """
+    if isinstance(input, Sparse) and input.sizes is not None:
+        return size(input.sizes)
+    x = lift(input)
+    return bind(Rank(), x) if x.dims is None else lift(np.int32(len(x.dims)))
 
 
 def sizes_of(x: Any, dtype: DType = dtypes.int32) -> Tensor:

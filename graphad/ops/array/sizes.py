@@ -49,10 +49,7 @@ def whole_numbers(data: Any) -> Any:
     if kind == "O":
         try:
             return np.array([index(item) for item in data.flat], np.int64).reshape(data.shape)
-        except (
-            TypeError,
-            OverflowError,
-        ):  # something else, a Dimension that is not known, or more than 64 bits hold
+        except (TypeError, OverflowError):  # no integers, unknown Dimensions, or more than 64 bits hold
             return data
     return data
 
@@ -64,9 +61,8 @@ def is_one_size(shape: object) -> bool:
 
 def static_sizes(op: str, shape: Any) -> list[Any] | None:
     """The sizes of a requested shape as numbers, None if some are known only at run time."""
-    if (
-        type(shape) is list or type(shape) is tuple
-    ):  # mostly plain integers, so items are not checked one by one
+    # Mostly plain integers, so items are not checked one by one.
+    if type(shape) is list or type(shape) is tuple:
         for item in shape:
             if type(item) is not int:
                 break

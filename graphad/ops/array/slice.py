@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,15 +34,14 @@ from graphad.core.kinds import require_same_dtype
 from graphad.core.op import MIXED, Op, define, no_form
 from graphad.core.references import ALL, entries_of, is_reference
 from graphad.core.row_access import SPREADS, TAKES, RowAccess
-from graphad.core.schema import Given, Step
-from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite, ranked
+from graphad.core.schema import Given
+from graphad.core.shapes import Dims, are_compatible, format_dims, is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor, Tensor
 from graphad.ops.array.adding import add_part
 from graphad.ops.array.broadcast import broadcast_to
 from graphad.ops.array.create import zeros, zeros_like
 from graphad.ops.array.gather import Gather
-from graphad.ops.array.inside import is_inside, outside, require_inside
 from graphad.ops.array.keys import (
     FULL,
     Key,
@@ -58,13 +56,13 @@ from graphad.ops.array.keys import (
     only_index,
     python_key,
     spilled,
-    steps_key,
 )
 from graphad.ops.array.masks import boolean_mask
 from graphad.ops.array.placed import Keyed, placed_form, taken_at
 from graphad.ops.array.reshape import Reshape, expand_dims, reshape
 from graphad.ops.array.shape import SizeVector, shape, sizes_of
 from graphad.ops.array.sizes import require_sizes
+from graphad.ops.array.strided import Slice, SliceGrad
 from graphad.ops.array.support import all_stacked, static_array
 from graphad.ops.array.transpose import move_axis
 from graphad.ops.short import short_way
@@ -153,117 +151,6 @@ class GetItem(Keyed):
             else bind(Slice(starts, strides, sizes), x)
         )
         return y if want == sizes else bind(Reshape(want), y)
-
-
-@define
-class Slice(Op):
-    """y[i, j, ...] = x[starts[0] + i * strides[0], starts[1] + j * strides[1], ...] with the shape `sizes`; strides may be
-    negative.
-    """
-
-    name = "slice"
-    takes_spread = carries_masks = True
-    total = True
-    keeps = (False, False)
-    aliases = {0: 0}
-    starts: tuple[Size, ...]
-    strides: tuple[Step, ...]
-    sizes: tuple[Size, ...]
-
-    def infer(self, x: TensorSpec) -> TensorSpec:
-        require_inside("slice", self.starts, self.strides, self.sizes, x.dims)
-        return x.with_dims(self.sizes)
-
-    def eval(self, x: Array) -> Array:
-        y = x[steps_key(self.starts, self.strides, self.sizes)]
-        if y.shape != self.sizes:  # NumPy clips
-            raise outside("slice", self.starts, self.strides, self.sizes, x.shape)
-        return y
-
-    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        if not is_inside(self.starts, self.strides, self.sizes, specs[0].dims):
-            return None
-        return operator.itemgetter(steps_key(self.starts, self.strides, self.sizes))
-
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(SliceGrad(self.starts, self.strides, ranked(ctx.shape(0))), g),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(Slice((0, *self.starts), (1, *self.strides), (x.dims[0], *self.sizes)), x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        axis = axes[0]
-        if axis is None:
-            return None
-        whole = self.strides[axis] == 1 and self.sizes[axis] == specs[0].dims[axis]  # type: ignore[index]
-        return axis if whole else MIXED
-
-    def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
-        return kernels.forms.View("slice", (self.starts, self.strides, self.sizes))
-
-
-@define
-class SliceGrad(Op):
-    """The transpose of slice: zeros of `shape` with x[i, j, ...] at (starts[0] + i * strides[0], starts[1] + j * strides[1],
-    ...).
-    """
-
-    name = "slice_grad"
-    keeps = (False, False)
-    starts: tuple[Size, ...]
-    strides: tuple[Step, ...]
-    shape: tuple[Size, ...]
-
-    def infer(self, x: TensorSpec) -> TensorSpec:
-        require_inside("slice_grad", self.starts, self.strides, x.dims, self.shape)
-        return x.with_dims(self.shape)
-
-    def parts_of(
-        self, whole: kernels.sites.Site, sites: Sequence[kernels.sites.Site], number: Callable[[int], Any]
-    ) -> list[kernels.sites.Part]:
-        offset: Any = 0
-        for start, stride in zip(self.starts, whole.strides, strict=True):
-            offset = offset + start * stride
-        strides = tuple([a * b for a, b in zip(whole.strides, self.strides, strict=True)])
-        return [
-            kernels.sites.Part(0, whole),
-            kernels.sites.Part(sites[0], kernels.sites.Site(whole.root, sites[0].shape, strides, offset)),
-        ]
-
-    def eval(self, x: Array) -> Array:
-        out = arrays.zeros(self.shape, x.dtype, x)
-        part = out[steps_key(self.starts, self.strides, x.shape)]
-        if part.shape != x.shape:
-            raise outside("slice_grad", self.starts, self.strides, x.shape, self.shape)
-        part[...] = x
-        return out
-
-    def evaluator_of(self, *specs: TensorSpec) -> Callable[..., Any] | None:
-        (x,), shape, evaluate = specs, self.shape, self.eval
-        if not is_inside(self.starts, self.strides, x.dims, shape):
-            return None
-        key, dtype = steps_key(self.starts, self.strides, ranked(x.dims)), x.dtype.numpy
-
-        def put(x: Array) -> Any:
-            if type(x) is not np.ndarray:
-                return evaluate(x)
-            out = np.zeros(shape, dtype)
-            out[key] = x
-            return out
-
-        return put if shape else None
-
-    def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
-        return (bind(Slice(self.starts, self.strides, ranked(ctx.shape(0))), g),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(SliceGrad((0, *self.starts), (1, *self.strides), (x.dims[0], *self.shape)), x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        axis = axes[0]
-        if axis is None:
-            return None
-        return axis if self.strides[axis] == 1 and self.shape[axis] == specs[0].dims[axis] else MIXED  # type: ignore[index]
 
 
 # -- the transpose, and writing ------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from graphad.core.shapes import TensorShape, as_dims, broadcast_dims
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops.array.create import IDENTITY, ones
+from graphad.ops.array.create import ones
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.sizes import known_value
 from graphad.ops.array.support import index_tensor

@@ -38,9 +38,9 @@ from graphad.core.schema import Axes, Axis, Given, IntegerSpec, Permutation
 from graphad.core.shapes import format_dims, normalize_axes, normalize_axis, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import ElementCount
 from graphad.ops.array.join import Concat
 from graphad.ops.array.reshape import Reshape, reshape
+from graphad.ops.array.shape import ElementCount
 from graphad.ops.array.support import (
     INTEGERS,
     index_tensor,

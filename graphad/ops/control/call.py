@@ -14,11 +14,10 @@ from graphad.core.bind import bind
 from graphad.core.op import define
 from graphad.core.spec import HandleSpec, TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.graph.compose import values_behind
 from graphad.graph.evaluate import run
 from graphad.graph.ir import Graph
 from graphad.ops.control.duals import push_call
-from graphad.ops.control.layers import GraphLayer, Structured
+from graphad.ops.control.layers import GraphLayer, OfGraph
 from graphad.ops.control.operands import require_operands
 from graphad.ops.control.rows import rows_of
 
@@ -27,22 +26,13 @@ if TYPE_CHECKING:
 
 
 @define
-class Call(Structured):
+class Call(OfGraph):
     """The outputs of `graph` for the inputs."""
 
     name = "call"
-    holder = "graph"
     fits = True
     inlines = True
     graph: Graph
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.graph.outputs)
-
-    @property
-    def effects(self) -> int:  # type: ignore[override]
-        return self.graph.effects
 
     def infer(self, *specs: TensorSpec | HandleSpec) -> tuple[TensorSpec, ...]:
         return self.graph.output_specs
@@ -52,9 +42,6 @@ class Call(Structured):
 
     def eval(self, *values: Array) -> tuple[Array, ...]:
         return tuple(run(self.graph, values))
-
-    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
-        return values_behind(self.graph, used, but_masks)
 
     def augmented(self, transforms: Transforms, needs: Sequence[bool]) -> Call:
         """The same call with the residuals that the cotangents of the needed inputs depend on."""

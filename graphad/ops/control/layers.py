@@ -21,7 +21,7 @@ from graphad.core.shapes import is_definite
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.graph.builder import GraphBuilder
-from graphad.graph.compose import add, append
+from graphad.graph.compose import add, append, values_behind
 from graphad.graph.ir import Graph
 from graphad.ops.array.broadcast import BroadcastTo
 from graphad.ops.array.create import ZerosLike
@@ -76,6 +76,24 @@ class Structured(TupleOp):
         if layer is None:
             raise InternalError(f"{self.name}: it was recorded without residuals.")
         return layer.pull_back(ctx, y_bars)
+
+
+class OfGraph(Structured):
+    """Base of call and vectorize, whose outputs are those of one graph."""
+
+    holder = "graph"
+    graph: Graph
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.graph.outputs)
+
+    @property
+    def effects(self) -> int:  # type: ignore[override]
+        return self.graph.effects
+
+    def values_read(self, used: Sequence[bool], but_masks: bool = False) -> Sequence[int]:
+        return values_behind(self.graph, used, but_masks)
 
 
 @lru_cache(256)

@@ -232,9 +232,8 @@ class Loop(Structured):
         outputs = ctx.node(self.changed(test=test, body=body, steps=steps), (limit, *values))
         for y, value in zip(self.outputs.ys(outputs), self.results.ys(body.outputs), strict=True):
             ctx.note_slices(y, body, value)
-        if (
-            test is None and known is not None and type(steps) is int
-        ):  # so that sizes computed from the results are known
+        # The number of steps is a constant, so that sizes computed from it are known.
+        if test is None and known is not None and type(steps) is int:
             return (*self.outputs.carries(outputs), lift(np.int32(steps)), *self.outputs.ys(outputs))
         return outputs
 

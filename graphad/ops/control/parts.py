@@ -35,7 +35,7 @@ from graphad.graph.compose import append, append_all, invariant_nodes, rewired, 
 from graphad.graph.ir import Graph
 from graphad.graph.replay import replay
 from graphad.graph.walk import may_write, with_outputs
-from graphad.ops.array.create import stop_gradient
+from graphad.ops.array.passing import stop_gradient
 
 if TYPE_CHECKING:
     from graphad.eager.variable import Variable

@@ -27,9 +27,8 @@ def as_predicate(op: str, x: TensorLike) -> Tensor:
     if dims and all(map(is_one, dims)):
         from_number = bind(Squeeze(tuple(range(len(dims)))), from_number)  # one truth value, as `bool(x)` has
     elif dims is None or (dims and all(size is None or is_one(size) for size in dims)):
-        from_number = reshape(
-            from_number, ()
-        )  # the reshape raises an error if there turn out to be more elements
+        # The reshape raises an error if there turn out to be more elements.
+        from_number = reshape(from_number, ())
     elif dims:
         raise InvalidArgumentError(
             f"{op}: the predicate has shape {format_dims(dims)}; it must be a scalar or have one element. tf.where chooses "

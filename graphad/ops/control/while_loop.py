@@ -24,8 +24,8 @@ from graphad.core.shapes import TensorShape, are_compatible, as_dims, common_dim
 from graphad.core.sparse import Sparse
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import EagerTensor
-from graphad.ops.array.create import told_apart
 from graphad.ops.array.ensure import ensure_shape
+from graphad.ops.array.passing import told_apart
 from graphad.ops.array.sizes import known_value
 from graphad.ops.control.again import Again, supposing
 from graphad.ops.control.loop import Loop

@@ -16,9 +16,9 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, REAL, require_kind, require_kind_of
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import identity
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.join import unstack as unstacked
+from graphad.ops.array.passing import identity
 from graphad.ops.array.support import require_number, static_array
 from graphad.ops.image.layout import HEIGHT, WIDTH, images_of, size_along
 from graphad.ops.linalg import matmul, tensordot

@@ -74,8 +74,7 @@ def draw_bounding_boxes(
     lines = (on_row[..., None] & in_columns[..., None, :]) | (in_rows[..., None] & on_column[..., None, :])
     lines = lines & (high & wide)[..., None]
     number = range_of(shape(corners)[1])
-    which: Any = reduce_max(
-        where(lines, number[:, None, None], -1), 1
-    )  # the last box with a line at the pixel
+    # The last box with a line at the pixel.
+    which: Any = reduce_max(where(lines, number[:, None, None], -1), 1)
     drawn = gather(table, where(which < 0, 0, which) % shape(table)[0])
     return where((which >= 0)[..., None], drawn, x)

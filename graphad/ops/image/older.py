@@ -67,9 +67,8 @@ def _weights(method: int, align_corners: bool, old: Any, new: Any, dtype: DType)
     if method == ResizeMethod.AREA:
         start, end = rows * scale, (rows + 1.0) * scale
         inside = maximum(minimum(columns + 1.0, end) - maximum(columns, start), 0.0)
-        beyond = maximum(
-            end - maximum(start, last + 1.0), 0.0
-        )  # beyond the last row, the last row is repeated
+        # Beyond the last row, the last row is repeated.
+        beyond = maximum(end - maximum(start, last + 1.0), 0.0)
         return (inside + where(columns >= last, beyond, 0.0)) / scale
     at: Any = rows * scale
     if method == ResizeMethod.BILINEAR:

@@ -114,9 +114,8 @@ def _weights(method: str, antialias: bool, old: TensorLike, new: TensorLike, dty
         start, end = rows * scale, (rows + 1.0) * scale
         return maximum(minimum(columns + 1.0, end) - maximum(columns, start), 0.0) / scale  # type: ignore[no-any-return]
     plain = not antialias and method in (ResizeMethod.BILINEAR, ResizeMethod.BICUBIC)
-    scale = (
-        scale if plain else as_float(1, dtype) / (as_float(new, dtype) / as_float(old, dtype))
-    )  # ties at an edge are broken as in TensorFlow
+    # Ties at an edge are broken as in TensorFlow.
+    scale = scale if plain else as_float(1, dtype) / (as_float(new, dtype) / as_float(old, dtype))
     at: Any = (rows + 0.5) * scale - 0.5
     if plain and method == ResizeMethod.BILINEAR:
         return _triangle(abs_of(columns - clip_by_value(at, 0.0, as_float(old, dtype) - 1.0)))
@@ -171,10 +170,8 @@ def weighted(x: TensorLike, weights: TensorLike, axis: int) -> Tensor:
 
 def resized(x: Tensor, size: tuple[Any, Any], method: str, antialias: bool) -> Tensor:
     """Images of a float dtype resized; "nearest" takes any dtype."""
-    for axis, new in (
-        (WIDTH, size[1]),
-        (HEIGHT, size[0]),
-    ):  # a gather along the first axis of `x` would give it slices
+    # Widths first: the gradient of a gather along the first axis of `x` would be slices.
+    for axis, new in ((WIDTH, size[1]), (HEIGHT, size[0])):
         old = size_along(x, axis)
         if method == ResizeMethod.NEAREST_NEIGHBOR:
             at: Any = (cast(range_of(new), float32) + 0.5) * (as_float(old) / as_float(new))

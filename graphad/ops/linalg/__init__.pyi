@@ -1,6 +1,6 @@
 """Matrix products, Einstein sums, linear systems, factorisations, norms."""
 
-from graphad.ops.array.create import eye as eye
+from graphad.ops.array.identity_matrix import eye as eye
 from graphad.ops.array.transpose import matrix_transpose as matrix_transpose
 from graphad.ops.linalg.axis_products import tensordot as tensordot
 from graphad.ops.linalg.banded import banded_triangular_solve as banded_triangular_solve

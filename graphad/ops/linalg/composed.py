@@ -13,8 +13,10 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import eye, stop_gradient, zeros_like
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.control.branch import conditional

@@ -35,8 +35,9 @@ from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.ops.accumulate import widened
 from graphad.ops.array.broadcast import sum_to_input
-from graphad.ops.array.create import IDENTITY, ones_like
+from graphad.ops.array.create import ones_like
 from graphad.ops.array.join import lift_all
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Reshape
 from graphad.ops.array.transpose import Transpose
 from graphad.ops.linalg.diagonal import Diagonal

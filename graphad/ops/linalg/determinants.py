@@ -34,11 +34,11 @@ from graphad.kernels import forms
 from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.sizes import known_value
-from graphad.ops.linalg.diagonal import DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.diagonal import DiagPart, OfMatrix, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint
-from graphad.ops.linalg.systems import FACTORISED, Inverse, OfMatrix, require_matrix
+from graphad.ops.linalg.systems import FACTORISED, Inverse, require_matrix
 from graphad.ops.math.arithmetic import MUL
 from graphad.ops.math.compare import LOGICAL_AND, LOGICAL_OR, equal, not_equal
 from graphad.ops.math.complexes import CONJ, conjugate, imag, real

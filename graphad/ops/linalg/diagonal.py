@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from graphad.core.dtypes import int64
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind, require_same_dtype
 from graphad.core.memo import Memo
-from graphad.core.op import MIXED, Op, define, else_eval
+from graphad.core.op import MIXED, Op, TupleOp, define, else_eval
 from graphad.core.schema import Axis, Limit, Offset
 from graphad.core.shapes import are_compatible, are_numbers, format_dims, is_definite, ranked
 from graphad.core.spec import TensorSpec
@@ -37,7 +37,7 @@ from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, static_int
-from graphad.ops.choice import FEW_CHOSEN, chosen, where_few
+from graphad.ops.choice import FEW_CHOSEN, chosen
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import less_equal, logical_and
@@ -185,6 +185,28 @@ def matrix_rows(specs: Sequence[TensorSpec], axes: RowAxes, kept: Sequence[int])
     return places.pop() + rank if len(places) == 1 else MIXED
 
 
+class OfMatrix(Op):
+    """The base of ops on one stack of matrices."""
+
+    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
+        return matrix_rows(specs, axes, (2,))
+
+
+class PartsOfMatrix(TupleOp):
+    """The base of ops that give several parts of each matrix of a stack, two if they do not say how many."""
+
+    n_parts: ClassVar[int] = 2
+
+    def batch(self, ctx: BatchContext, x: Ranked) -> tuple[Tensor, ...]:
+        return bind(self, x)
+
+    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
+        return (matrix_rows(specs, axes, (2,)),) * self.n_parts
+
+
 def _length(rows: Any, columns: Any, k: int) -> Any:
     """The length of diagonal k."""
     if rows is None or columns is None:
@@ -207,7 +229,7 @@ def _line(x: kernels.sites.Site, dims: tuple[Any, ...], k: int) -> kernels.sites
 
 
 @define
-class DiagPart(Op):
+class DiagPart(OfMatrix):
     """The diagonal j - i = k of the last two axes, as the last axis."""
 
     name = "diag_part"
@@ -241,12 +263,6 @@ class DiagPart(Op):
         dims = ctx.shape(0)
         base = zeros(dims, g.dtype) if is_definite(dims) else zeros_like(ctx.inputs[0])
         return (bind(SetDiag(self.k), base, g),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return matrix_rows(specs, axes, (2,))
 
 
 @define
@@ -340,7 +356,7 @@ def _band(rows: int, columns: int, lower: int, upper: int) -> np.ndarray:
 
 
 @define
-class BandPart(Op):
+class BandPart(OfMatrix):
     """x with zeros outside a band of its last two axes: element (i, j) stays if (lower_ < 0 or i - j <= lower_) and (upper < 0 or
     j - i <= upper).
     """
@@ -369,7 +385,7 @@ class BandPart(Op):
         if product(dims) >= FEW_CHOSEN or dtype.kind not in "iufc":
             return None
         band, zero = _band(dims[-2], dims[-1], self.lower_, self.upper), dtype.type(0)
-        return lambda x: where_few(band, x, zero) if type(x) is np.ndarray else evaluate(x)
+        return lambda x: np.where(band, x, zero) if type(x) is np.ndarray else evaluate(x)
 
     @else_eval("which element is kept is told by its place, and a loop sees only its value")
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:
@@ -377,12 +393,6 @@ class BandPart(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(self, g),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return matrix_rows(specs, axes, (2,))
 
 
 def _one_integer(k: Tensor) -> Tensor:

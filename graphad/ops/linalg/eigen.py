@@ -7,7 +7,7 @@ which is right for every function that does not depend on the choice of basis in
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -15,12 +15,7 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
-    BatchContext,
     Cotangents,
-    Ranked,
-    RowAxes,
-    RowAxis,
-    Rows,
     TensorLike,
     VjpContext,
 )
@@ -29,12 +24,12 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import MatrixError, MissingGradientError
-from graphad.core.op import Op, TupleOp, define, else_eval
+from graphad.core.op import define, else_eval
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
 from graphad.kernels import forms
 from graphad.ops.array.reshape import ExpandDims
-from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, OfMatrix, PartsOfMatrix, SetDiag
 from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint as adjoint_of
@@ -88,7 +83,7 @@ def _real_dtype(x: TensorSpec) -> DType:
 
 
 @define
-class Eigh(TupleOp):
+class Eigh(PartsOfMatrix):
     """Two outputs for a Hermitian matrix [..., n, n], of which the lower triangle is read: the eigenvalues, ascending and real,
     and the eigenvectors as columns, each determined up to a factor of absolute value 1.
     """
@@ -118,13 +113,6 @@ class Eigh(TupleOp):
         assert a_bar is not None  # at least one of the two has a cotangent
         return (_in_lower_triangle(a_bar),)
 
-    def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
-        return bind(self, a)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
-        row = matrix_rows(specs, axes, (2,))
-        return row, row
-
 
 def _in_lower_triangle(a_bar: Tensor) -> Tensor:
     """The cotangent folded into the lower triangle, the only one that is read."""
@@ -133,16 +121,10 @@ def _in_lower_triangle(a_bar: Tensor) -> Tensor:
     return bind(SetDiag(0), total, bind(DiagPart(0), total) * half)
 
 
-class _Values(Op):
+class _Values(OfMatrix):
     """The base of ops that give only the eigenvalues or singular values of a stack of matrices."""
 
     keeps = ((0,), False)
-
-    def batch(self, ctx: BatchContext, a: Ranked) -> Tensor:
-        return bind(self, a)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
-        return matrix_rows(specs, axes, (2,))
 
 
 @define
@@ -191,12 +173,13 @@ class SingularValues(_Values):
 
 
 @define
-class Svd(TupleOp):
+class Svd(PartsOfMatrix):
     """Three outputs for x [..., m, n]: singular values s, descending and real, u and v with x = u diag(s) v^H; min(m, n) columns
     each, or all if `full`.
     """
 
     name = "svd"
+    n_parts = 3
     keeps = (True, True)
     full: bool
 
@@ -250,13 +233,6 @@ class Svd(TupleOp):
             inner = _scaled(differences * (turn - adjoint_of(turn)), s)
             parts.append(times(u, times(v, inner) + _scaled(v_bar - times(v, turn), inverse), adjoint_b=True))
         return (functools.reduce(add, parts),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> tuple[Tensor, ...]:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
-        row = matrix_rows(specs, axes, (2,))
-        return row, row, row
 
 
 def eigh(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -10,12 +10,8 @@ import numpy as np
 from graphad.core import arrays
 from graphad.core.annotations import (
     Array,
-    BatchContext,
     Cotangents,
     DTypeLike,
-    Ranked,
-    RowAxes,
-    RowAxis,
     TensorLike,
     VjpContext,
 )
@@ -24,7 +20,7 @@ from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
 from graphad.core.dtypes import DType, as_dtype, float16, float32, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
-from graphad.core.op import TupleOp, define, else_eval, no_form
+from graphad.core.op import define, else_eval, no_form
 from graphad.core.shapes import ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
@@ -39,7 +35,7 @@ from graphad.ops.array.reshape import ExpandDims
 from graphad.ops.array.shape import shape, sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.array.sorting import argsort
-from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, PartsOfMatrix, SetDiag
 from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.eigen import iterated
 from graphad.ops.linalg.matmul import adjoint, times
@@ -51,17 +47,10 @@ from graphad.ops.math.select import where
 from graphad.ops.rules import scalar_like
 
 
-class _Factors(TupleOp):
+class _Factors(PartsOfMatrix):
     """The base of factorisations of stacks of matrices."""
 
     lower = no_form(FACTORISED)
-
-    def batch(self, ctx: BatchContext, a: Ranked) -> tuple[Tensor, ...]:
-        return bind(self, a)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> tuple[RowAxis, ...]:
-        row = matrix_rows(specs, axes, (2,))
-        return row, row
 
 
 def _least(m: int | None, n: int | None) -> int | None:

@@ -41,7 +41,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.shape import sizes_of
 from graphad.ops.array.slice import getitem
 from graphad.ops.linalg import functions_there
-from graphad.ops.linalg.diagonal import matrix_rows
+from graphad.ops.linalg.diagonal import OfMatrix, matrix_rows
 from graphad.ops.linalg.direct import lapack
 from graphad.ops.linalg.matmul import adjoint
 from graphad.ops.linalg.systems import require_matrix
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _OF_THE_WHOLE = "a function of a matrix is computed from products or factors of the whole, by a library"
 
 
-class _OfSquare(Op):
+class _OfSquare(OfMatrix):
     """The base of functions of square matrices."""
 
     keeps = (True, False)
@@ -66,12 +66,6 @@ class _OfSquare(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(_DIRECTIONS[self.name], adjoint(ctx.inputs[0]), g),)
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return matrix_rows(specs, axes, (2,))
 
 
 def _each(function: Callable[..., Any], x: DeviceArray | Array) -> Array:

@@ -11,7 +11,8 @@ from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError
 from graphad.core.shapes import TensorShape, broadcast_dims
 from graphad.core.tensor import Handle, Tensor
-from graphad.ops.array.create import eye, fill, ones, zeros
+from graphad.ops.array.create import fill, ones, zeros
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape as shape_of

@@ -17,7 +17,7 @@ from graphad.core.errors import InvalidArgumentError, UndefinedResultError
 from graphad.core.shapes import TensorShape, broadcast_dims, format_dims, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops.array.broadcast import broadcast_to
-from graphad.ops.array.create import eye
+from graphad.ops.array.identity_matrix import eye
 from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.shape import shape as shape_of
 from graphad.ops.array.squeezing import squeeze

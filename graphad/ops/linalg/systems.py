@@ -17,7 +17,6 @@ from graphad.core.annotations import (
     Ranked,
     RowAxes,
     RowAxis,
-    Rows,
     TensorLike,
     VjpContext,
 )
@@ -36,7 +35,7 @@ from graphad.kernels import forms
 from graphad.ops import library
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.transpose import Transpose
-from graphad.ops.linalg.diagonal import BandPart, DiagPart, SetDiag, matrix_rows
+from graphad.ops.linalg.diagonal import BandPart, DiagPart, OfMatrix, SetDiag, matrix_rows
 from graphad.ops.linalg.direct import ONE_BY_ONE, SINGULAR, lapack, put_in, put_in_few
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.linalg.matmul import adjoint, times
@@ -273,16 +272,6 @@ def _triangle(lower: bool, adjoint: bool) -> forms.Library:
     return forms.Library("gesv", adjoint, "lower" if lower != adjoint else "upper")
 
 
-class OfMatrix(Op):
-    """The base of ops on one stack of matrices."""
-
-    def batch(self, ctx: BatchContext, x: Ranked) -> Tensor:
-        return bind(self, x)
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> Rows:
-        return matrix_rows(specs, axes, (2,))
-
-
 def _by_lapack(x: Array) -> np.ndarray | None:
     """The inverse of one larger matrix by its factors alone, in half the time that solving for the unit matrix takes; None where
     it is singular, or SciPy is missing.
@@ -353,9 +342,8 @@ class Cholesky(OfMatrix):
             return lapack(np.linalg.cholesky, x)  # type: ignore[no-any-return]
         except np.linalg.LinAlgError as cause:
             finite = np.isfinite(x).all((-2, -1), keepdims=True)
-            if (
-                not finite.all()
-            ):  # NaN for those that hold infinities or NaN, as where the factorisation gets through
+            # NaN for those that hold infinities or NaN, as where the factorisation gets through.
+            if not finite.all():
                 factors = self.eval(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
                 return np.where(finite, factors, np.tril(np.full(x.shape, np.nan, x.dtype)))
             raise MatrixError(

@@ -78,9 +78,8 @@ class TridiagonalEigenvalues(Op):
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         vectors = eigh(full_matrix(*ctx.inputs))[1]
-        squares = times(
-            vectors * vectors, getitem(g, (..., None))
-        )  # d value[k] / d alpha[i] is vectors[i, k]^2
+        # d value[k] / d alpha[i] is vectors[i, k]^2.
+        squares = times(vectors * vectors, getitem(g, (..., None)))
         alpha_bar = getitem(squares, (..., 0)) if ctx.needs(0) else None
         if not ctx.needs(1):
             return alpha_bar, None

@@ -22,7 +22,7 @@ from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
-from graphad.ops.array.create import stop_gradient
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.choice import chosen
 from graphad.ops.directly import directly, is_free
 from graphad.ops.elementwise import elementwise, unary_function
@@ -121,9 +121,8 @@ def _oscillating(name: str, far: Callable[[Any], Any], tiny: Callable[[Any], Any
             border = _FAR if is_wide else _FAR_IN_FLOAT32
             # Close to a zero the value is small, so that most elements are looked at once only.
             is_other = (size >= border) | (np.abs(y) < bessel_zeros.largest(is_wide))
-            has_tiny = (
-                tiny is not None and is_wide
-            )  # a float32 is not tiny for SciPy, which computes in float64
+            # A float32 is not tiny for SciPy, which computes in float64.
+            has_tiny = tiny is not None and is_wide
             if has_tiny and name[0] == "y":  # J is small there
                 is_other |= y == -np.inf
             others = np.flatnonzero(is_other)
@@ -224,9 +223,8 @@ def _quarters(x: Tensor) -> Tensor:
     """pi x ** 2 / 2 up to whole turns, for float64: the square in two parts, each reduced exactly."""
     four = scalar_like(4, x)
     here = stop_gradient(x)
-    still = where(
-        less(absolute(here), scalar_like(2.0**54, x)), here, here * scalar_like(0, x)
-    )  # whole turns
+    # From 2^54 on the angle is a number of whole turns, which counts as 0.
+    still = where(less(absolute(here), scalar_like(2.0**54, x)), here, here * scalar_like(0, x))
     split = still * scalar_like(2.0**27 + 1, x)
     head = split - (split - still)
     rest = still - head
@@ -242,9 +240,8 @@ def _expint_slope(x: Tensor) -> Tensor:
     is_end = greater(x, scalar_like(720, x))  # infinite, as its derivatives are
     inner = where(is_end, scalar_like(1, x), x)
     half = exp(scalar_like(0.5, x) * inner)  # e^x overflows before e^x / x does
-    return where(
-        is_end, exp(x), half * (half / inner)
-    )  # so that no step of its own derivatives overflows before they do
+    # In this order no step of its derivatives overflows before they do.
+    return where(is_end, exp(x), half * (half / inner))
 
 
 _SECTIONS = {

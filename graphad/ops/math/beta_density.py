@@ -59,9 +59,8 @@ def _of_large(a: Array, b: Array, x: Array) -> Array:
     """For a and b from 10 on."""
     s, more = exactly.total(a, b)
     product, rest = exactly.product(x, s)
-    away = (product - a) + (
-        rest + x * more
-    )  # x s - a, the negative of (1 - x) s - b, where large numbers cancel
+    # x s - a, the negative of (1 - x) s - b, where large numbers cancel.
+    away = (product - a) + (rest + x * more)
     exponent = a * _log1pmx(away / a, x * s / a) + b * _log1pmx(-away / b, (1.0 - x) * s / b)
     exponent += _remainder(s) - _remainder(a) - _remainder(b)
     return np.sqrt(a / s * b / (2.0 * math.pi)) * np.exp(exponent) / x / (1.0 - x)

@@ -15,12 +15,13 @@ from graphad.core.dtypes import as_dtype, float32, int32
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import ones_like, size, zeros_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import stack
 from graphad.ops.array.reshape import expand_dims, reshape
 from graphad.ops.array.scatter import scatter_nd
 from graphad.ops.array.sequence import range as range_of
+from graphad.ops.array.shape import size
 from graphad.ops.array.squeezing import squeeze
 from graphad.ops.array.support import index_tensor
 from graphad.ops.directly import directly, is_eager

@@ -42,9 +42,8 @@ def _exp2_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
 
 def _cbrt_vjp(ctx: VjpContext, g: Tensor) -> Cotangents:
     y = ctx.outputs[0]
-    slope = bind(
-        DIV_ZERO, bind(DIV_ZERO, g, _scaled(3.0, y)), y
-    )  # 3 y^2 has a slope of 0 where the others are infinite
+    # 3 y^2 has a slope of 0 where the others are infinite.
+    slope = bind(DIV_ZERO, bind(DIV_ZERO, g, _scaled(3.0, y)), y)
     return (slope,)
 
 

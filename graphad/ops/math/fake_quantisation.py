@@ -16,7 +16,8 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import FLOATING, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import stop_gradient, zeros_like
+from graphad.ops.array.create import zeros_like
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.math.arithmetic import divide_no_nan
 from graphad.ops.math.compare import equal, greater, less, logical_and, logical_not, logical_or
 from graphad.ops.math.reduce import reduce_sum
@@ -58,9 +59,8 @@ class _Grid:
         self.scale = (high - low) / (last - first)
         zero = floor(clip_by_value(first - divide_no_nan(low, self.scale), first, last) + 0.5)
         self.least, self.most = (first - zero) * self.scale, (last - zero) * self.scale
-        is_open = logical_not(
-            logical_and(equal(low, 0.0), equal(high, 0.0))
-        )  # without bounds everything becomes 0
+        # With bounds that are both 0 nothing is below or above them: everything becomes 0.
+        is_open = logical_not(logical_and(equal(low, 0.0), equal(high, 0.0)))
         self.is_below = logical_and(less(self.x, self.least), is_open)
         self.is_above = logical_and(greater(self.x, self.most), is_open)
 

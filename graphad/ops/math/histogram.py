@@ -136,9 +136,8 @@ _CLEAR = 1 / 16  # of a bin; with more doubt too many numbers are computed twice
 def _doubt(reach: list[np.float64], shift: np.float64) -> float:
     """More than the error of a product and a sum in float32 in place of the steps in float64, of numbers that reach so far."""
     largest = max(abs(reach[0]), abs(reach[1])) + 2 * abs(shift) + 1
-    return (
-        float(largest) * 2.0**-21
-    )  # each of the factor, the product, what is added and the sum is off by 2^-24 of that at most
+    # Each of the factor, the product, what is added and the sum is off by 2^-24 of that at most.
+    return float(largest) * 2.0**-21
 
 
 def _exact(values: Array, low: np.float64, high: np.float64, bins: np.float64) -> Any:

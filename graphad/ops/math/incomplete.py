@@ -61,9 +61,8 @@ def _erfcinv_of(special: ModuleType) -> Callable[..., Any]:
     def formula(x: Array) -> Any:
         y = special.erfcinv(x)
         small = arrays.as_array((x > 0) & (x < np.finfo(np.float64).tiny))
-        if (
-            small.any()
-        ):  # half of such a number loses a digit; three steps of Newton's method for the logarithm
+        # Half of such a number loses a digit; three steps of Newton's method for the logarithm.
+        if small.any():
             y, least = arrays.copy(y).astype(np.float64), arrays.of_dtype(x, np.float64)[small]
             z = np.minimum(y[small], 27.2)
             for _ in range(3):

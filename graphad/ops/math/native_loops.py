@@ -85,9 +85,8 @@ def natively(
 
     function: Any = of_two if operands == 2 else of_one
     vars(function).update(getattr(formula, "__dict__", {}))
-    if (getattr(formula, "__module__", None) or "").startswith(
-        "graphad."
-    ):  # ufuncs of NumPy before 2.2 have none
+    # Ufuncs of NumPy before 2.2 have none.
+    if (getattr(formula, "__module__", None) or "").startswith("graphad."):
         function.__module__ = formula.__module__
     wrapped: Callable[..., Any] = function
     return wrapped

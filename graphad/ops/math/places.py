@@ -88,7 +88,6 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
     strides = cumprod(sizes, exclusive=True, reverse=True)
     column = concat([[-1], ones(shape(shape(i)), "int32")], 0)
     found = floordiv(i, reshape(strides, column))
-    of_more = concat(
-        [zeros_like(found[:1]), found[:-1]], 0
-    )  # along the axis before, as if that had all of the rest
+    # The index along the axis before, if that axis had all that is left.
+    of_more = concat([zeros_like(found[:1]), found[:-1]], 0)
     return found - of_more * reshape(sizes, column)

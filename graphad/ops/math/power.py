@@ -18,7 +18,7 @@ from graphad.core.convert import lift, lift_pair
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import Op
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import elementwise, in_float32, unary_function
 from graphad.ops.math.arithmetic import (

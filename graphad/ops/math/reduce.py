@@ -51,7 +51,7 @@ from graphad.ops.accumulate import (
     widened,
 )
 from graphad.ops.array.broadcast import BroadcastTo, broadcast_like
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.reshape import ExpandDims, Squeeze, reshape, reshape_like
 from graphad.ops.array.support import is_open, over_open_axes
 from graphad.ops.directly import directly, is_eager, is_normal

@@ -18,8 +18,6 @@ from graphad.core.annotations import (
     BatchContext,
     Cotangents,
     Ranked,
-    RowAxes,
-    RowAxis,
     TensorLike,
     VjpContext,
 )
@@ -33,16 +31,14 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import FEW_CHOSEN, are_ones, chosen, is_bound, larger, smaller, where_few, within
+from graphad.ops.choice import FEW_CHOSEN, are_ones, chosen, is_bound, larger, smaller, within
 from graphad.ops.directly import directly, parts_directly
-from graphad.ops.elementwise import binary_function, elementwise
+from graphad.ops.elementwise import Pointwise, binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
 from graphad.ops.rules import (
     BOOLEAN,
     REAL,
-    align_stacked,
     broadcast_specs,
-    elementwise_rows,
     require_kind,
     same_dtype,
     scalar_like,
@@ -51,7 +47,7 @@ from graphad.ops.rules import (
 
 
 @define
-class Select(Op):
+class Select(Pointwise):
     """x where `condition`, a bool, is true, else y; all three broadcast together."""
 
     name = "select"
@@ -70,7 +66,7 @@ class Select(Op):
         condition, x, y = specs
         evaluate = self.eval
         if condition.dims and max([product(ranked(spec.dims)) for spec in specs]) < FEW_CHOSEN:
-            return where_few
+            return np.where
         if condition.dims or x.dims != y.dims:
             return None
 
@@ -96,12 +92,6 @@ class Select(Op):
             unbroadcast(ctx, 1, bind(SELECT, condition, g, zero)) if ctx.needs(1) else None,
             unbroadcast(ctx, 2, bind(SELECT, condition, zero, g)) if ctx.needs(2) else None,
         )
-
-    def batch(self, ctx: BatchContext, *xs: Ranked) -> Tensor:
-        return bind(self, *align_stacked(ctx, xs))
-
-    def rows(self, specs: Sequence[TensorSpec], axes: RowAxes) -> RowAxis:
-        return elementwise_rows(specs, axes)
 
     def lower(self, condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> kernels.forms.Form | None:
         return kernels.forms.call("select", (condition.dtype, x.dtype, y.dtype), x.dtype)

@@ -18,7 +18,7 @@ from graphad.core.annotations import Array, Cotangents, VjpContext
 from graphad.core.bind import bind
 from graphad.core.dtypes import float32, float64
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import STOP_GRADIENT
+from graphad.ops.array.passing import STOP_GRADIENT
 from graphad.ops.directly import directly
 from graphad.ops.elementwise import elementwise, unary_function
 from graphad.ops.math import series

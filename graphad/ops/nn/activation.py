@@ -286,9 +286,8 @@ def gelu(features: TensorLike, approximate: bool = False, name: str | None = Non
       array([0.    , 0.8413], dtype=float32)
     """
     x = lift(features)
-    if (
-        x.dtype.is_floating and x.dtype.itemsize == 2
-    ):  # the tail has none of the digits that its argument lacks
+    # The tail has none of the digits that its argument lacks.
+    if x.dtype.is_floating and x.dtype.itemsize == 2:
         return cast(gelu(cast(x, float32), approximate), x.dtype)
     if approximate:
         # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits far below 0

@@ -91,9 +91,8 @@ def _pooled(
         ends = minimum(starts[1:] + int(overlapping), x.dims[axis])
         inside.append(places < ends[:, None])
         counts.append(minimum(places, x.dims[axis] - 1))
-    windows = gather(
-        gather(x, counts[0], axis=1), counts[1], axis=3
-    )  # [batch, rows, in each, columns, in each, channels]
+    # [batch, rows, in each, columns, in each, channels].
+    windows = gather(gather(x, counts[0], axis=1), counts[1], axis=3)
     mask = inside[0][:, :, None, None] & inside[1][None, None]
     mask = mask[None, ..., None]
     if largest:

@@ -18,9 +18,10 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.shapes import format_dims
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import ones_like, stop_gradient, zeros_like
+from graphad.ops.array.create import ones_like, zeros_like
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
 from graphad.ops.linalg.matmul import matmul

@@ -30,7 +30,7 @@ from graphad.ops.accumulate import as_dtype_of, wide
 from graphad.ops.array.padding import Pad
 from graphad.ops.array.reshape import Reshape
 from graphad.ops.array.shape import sizes_of
-from graphad.ops.array.slice import Slice, SliceGrad
+from graphad.ops.array.strided import Slice, SliceGrad
 from graphad.ops.array.support import require_gradient
 
 if TYPE_CHECKING:

@@ -446,9 +446,8 @@ def _with_rank(name: str, a: TensorLike, kth: int | Sequence[int], axis: int | N
     for k in by_numpy(name, np.ravel, kth).tolist():
         if not isinstance(k, int):
             raise ArgumentTypeError(f"{name}: kth is {k!r} of type {type(k).__name__}; an integer is needed.")
-        if isinstance(size, int) and not -size <= k < max(
-            size, 1
-        ):  # of no elements the first one is in its place
+        end = max(size, 1) if isinstance(size, int) else None  # NumPy takes kth = 0 for an empty axis too
+        if end is not None and not -size <= k < end:
             raise InvalidArgumentError(f"{name}: kth is {k}; the axis has size {size}.")
     return a
 
@@ -546,5 +545,6 @@ def digitize(x: TensorLike, bins: TensorLike, right: bool = False) -> Tensor:
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
     falling = math.cast(array.shape(bins)[0], dtypes.int64) - searchsorted(array.reverse(bins, [0]), x, side)
-    is_rising = math.reduce_all(math.less_equal(bins[:1], bins[-1:]))  # also where there are no bounds
+    # True for an empty vector of bounds too.
+    is_rising = math.reduce_all(math.less_equal(bins[:1], bins[-1:]))
     return math.where(is_rising, rising, falling)

@@ -59,7 +59,7 @@ def cov(
     ]
     x = array.concat(promoted(*rows), 0) if len(rows) > 1 else rows[0]
     kept = x.dtype
-    x = cast_to(x, _WIDE.get(kept, kept))  # counts less what is subtracted have few digits in two bytes
+    x = cast_to(x, _WIDE.get(kept, kept))  # the number of samples needs more digits than float16 has
     free = cast_to(tensor_of((0 if bias else 1) if ddof is None else ddof), x.dtype)
     given = [
         (name, tensor_of(w)) for name, w in (("fweights", fweights), ("aweights", aweights)) if w is not None
@@ -71,7 +71,7 @@ def cov(
         w = weights[0] * weights[1] if len(weights) > 1 else weights[0]
         total = math.reduce_sum(w)
         off = x - array.expand_dims(linalg.matvec(x, w) / total, 1)
-        # Relative weights do not count samples: what is subtracted is scaled by their mean square.
+        # Relative weights (`aweights`) are no counts of samples: `ddof` is scaled by their mean square.
         count = total - free * (total if aweights is None else math.reduce_sum(w * weights[-1])) / total
         count = _at_least_none(count)
         return cast_to(array.squeeze(linalg.matmul(off * w, linalg.adjoint(off)) / count), kept)

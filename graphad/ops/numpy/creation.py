@@ -404,7 +404,7 @@ def arange(
     start, stop, step = promoted(start, stop, step)
     ends = [x.data for x in (start, stop, step) if is_eager(x) and not x.ndim]
     if len(ends) == 3 and ends[2] and (ends[1] - ends[0]) * np.sign(ends[2]) <= 0:
-        stop = start  # from an end that lies behind there is nothing
+        stop = start  # the end lies on the other side of the start: the range is empty
     return cast_to(array.range(start, stop, step), given_dtype(dtype, start.dtype))
 
 
@@ -545,7 +545,7 @@ def geomspace(
         found = by_numpy("geomspace", np.geomspace, *given, num, endpoint, wanted, axis)
         return lift(found if wanted else narrowed([*given, 1.0], found))
     start, stop = broadcast_arrays(start, stop)
-    turned = math.sign(start)  # a progression from a positive number, turned, is one from any
+    turned = math.sign(start)  # computed from positive numbers, and turned back at the end
     first, last = math.divide(start, turned), math.divide(stop, turned)
     found = logspace(math.log10(first), math.log10(last), num, endpoint, axis=axis)
     # The ends are what was given, to the last bit.

@@ -50,7 +50,7 @@ def diff(
     if len(parts) > 1:
         a = array.concat(promoted(*parts), axis)
     size = a.shape[axis]
-    times = n if size is None or n < size else size  # then nothing is left
+    times = n if size is None or n < size else size  # after `size` differences nothing is left
     for _ in range(times):
         later, sooner = a[along(axis, slice(1, None))], a[along(axis, slice(None, -1))]
         a = math.not_equal(later, sooner) if a.dtype.is_bool else math.subtract(later, sooner)

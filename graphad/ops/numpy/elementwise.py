@@ -15,7 +15,7 @@ from graphad.core.kinds import INTEGER, require_kind
 from graphad.core.shapes import is_definite
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.static import broadcast_static_shape
 from graphad.ops.array.support import static_here
 from graphad.ops.control.branch import cond

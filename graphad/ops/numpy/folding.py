@@ -64,7 +64,7 @@ def _running_logsumexp(x: Any, axis: int, dtype: DTypeLike | None) -> Tensor:
 def _differences(x: Any, axis: int, dtype: DTypeLike | None) -> Tensor:
     """x[0] - x[1] - x[2] ..., rounded as the sum of x[0], -x[1], -x[2] is."""
     x = _of_dtype(x, dtype)
-    if x.dtype.is_bool or x.dtype.is_unsigned:  # the first has no difference, the second no sign
+    if x.dtype.is_bool or x.dtype.is_unsigned:  # bools have no difference, unsigned integers no negative
         return _accumulated(math.subtract, x, axis)
     first, others = x[along(axis, slice(None, 1))], x[along(axis, slice(1, None))]
     return math.cumsum(array.concat([first, math.negative(others)], axis), axis)
@@ -76,21 +76,22 @@ _ACCUMULATED: dict[np.ufunc, _Function] = {
     np.logaddexp: _running_logsumexp,
     np.subtract: _differences,
 }
-# Whether an element is a new extreme.
+# The comparison that is true if an element is a new extreme.
 _EXTREMES: dict[np.ufunc, np.ufunc] = {np.maximum: np.greater, np.minimum: np.less}
-# By segments along the first axis, in one op.
+# The op that computes all segments along the first axis at once.
 _BY_SEGMENT: dict[np.ufunc, _Function] = {
     np.add: math.segment_sum,
     np.multiply: math.segment_prod,
     np.maximum: math.segment_max,
     np.minimum: math.segment_min,
 }
-# f(f(a, b), c) is f(a, f(b, c)), but for rounding.
+# Ufuncs for which f(f(a, b), c) is f(a, f(b, c)), apart from rounding.
 _ASSOCIATIVE = frozenset(
     (np.maximum, np.minimum, np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot, np.gcd, np.lcm)
     + (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.logical_and, np.logical_or, np.logical_xor)
 )
-# NumPy's own running results are those of steps: it takes them one by one, or each step is exact.
+# The kinds of dtypes for which NumPy's `accumulate` gives the bits of one step after another: it takes single steps, or
+# each step is exact.
 _BY_NUMPY: dict[np.ufunc, str] = {
     np.divide: "f",
     np.gcd: "iu",
@@ -99,9 +100,9 @@ _BY_NUMPY: dict[np.ufunc, str] = {
     np.bitwise_or: "iub",
     np.bitwise_xor: "iub",
 }
-# Likewise the segments of these, in any order.
+# The same of `reduceat`, in whatever order NumPy combines the elements of a segment.
 _EXACT: dict[np.ufunc, str] = {np.maximum: "fiu", np.minimum: "fiu", np.add: "iu", np.multiply: "iu"}
-# Options that say no more than leaving them out does.
+# Options with the value that they have when they are left out.
 _USELESS: dict[str, Any] = {"keepdims": False, "where": True, "initial": None, "dtype": None}
 
 

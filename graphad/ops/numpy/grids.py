@@ -160,7 +160,7 @@ def ix_(*args: TensorLike) -> tuple[Tensor, ...]:
             raise InvalidArgumentError(f"ix_: argument {k} has shape {x.shape}; a vector is needed.")
         x = array.reshape(math.where(x), [-1]) if x.dtype.is_bool else x
         if x.dims == (0,) and not stands_for_tensor(vector):
-            x = math.cast(x, dtypes.int64)  # an empty list says nothing of its dtype
+            x = math.cast(x, dtypes.int64)  # an empty list is float64 to NumPy
         found.append(array.reshape(x, [1] * k + [-1] + [1] * (len(args) - 1 - k)))
     return tuple(found)
 

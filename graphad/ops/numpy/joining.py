@@ -440,9 +440,8 @@ def insert(
         obj = int(obj) % size if obj < 0 else int(obj)
     for _ in range(rank - rank_of("insert", values)):
         values = array.expand_dims(values, 0)
-    values = moveaxis(
-        values, 0, axis
-    )  # NumPy has the first axis of what stands before one index for this one
+    # For a single index, NumPy takes the first axis of the values for the axis of insertion.
+    values = moveaxis(values, 0, axis)
     count = dims_of("insert", values)[axis]
     values = array.broadcast_to(values, [count if k == axis else sizes[k] for k in range(rank)])
     return array.concat(
@@ -480,7 +479,7 @@ def _inserted_at(arr: Any, places: list[int], values: Any, axis: int) -> Tensor:
         places = places * (dims_of("insert", values)[axis] or 1)
     sizes = array.shape(arr)
     values = array.broadcast_to(values, [len(places) if k == axis else sizes[k] for k in range(rank)])
-    # A value stands before the element of its index: sort them with half an index less.
+    # A value comes before the element of its index, so it is sorted by its index less a half.
     order = np.argsort(np.array([*range(size), *[place - 0.5 for place in places]]), kind="stable")
     return array.gather(array.concat([arr, values], axis), order, axis=axis)
 
@@ -514,11 +513,12 @@ def resize(a: TensorLike, new_shape: ShapeLike) -> Tensor:
         )
     size = ranked(a.dims)[0]
     if size == 0:
-        return array.fill(sizes, cast_to(0, a.dtype))  # there is nothing to repeat
+        # NumPy fills with zeros where there is nothing to repeat.
+        return array.fill(sizes, cast_to(0, a.dtype))
     places: Any = np.arange(count)
     if isinstance(size, int):
         return array.reshape(array.gather(a, places % size), sizes)
     one = lift(np.int64(1))
     places = math.mod(lift(places), math.maximum(math.cast(array.shape(a)[0], one.dtype), one))
-    a = array.concat([a, array.zeros([1], a.dtype)], 0)  # which is read where there is nothing else
+    a = array.concat([a, array.zeros([1], a.dtype)], 0)  # a zero, which is read if `a` is empty
     return array.reshape(array.gather(a, places), sizes)

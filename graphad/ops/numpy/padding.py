@@ -145,11 +145,11 @@ def _turned(x: Any, axis: int, widths: list[int], mode: str) -> Any:
         raise InvalidArgumentError(
             f"pad: reflect_type 'odd' needs the size of axis {axis}, which is not known while tracing."
         )
-    if size == 1:  # as NumPy has it: copies of the one element
+    if size == 1:  # NumPy copies the one element
         return array.repeat(x, 1 + sum(widths), axis) if any(widths) else x
     low, high = widths
     period = size - edge
-    while low > 0:  # the end that the last round has made is one of the reflections' points too
+    while low > 0:  # the new end is the point of the next reflection
         step, first = min(low, period), x[along(axis, slice(0, 1))]
         turned = array.reverse(x[along(axis, slice(edge, edge + step))], [axis])
         x, low = array.concat([first + first - turned, x], axis), low - step
@@ -208,7 +208,7 @@ def _summary(x: Tensor, axis: int, mode: str) -> Tensor:
         ordered = sorted_along(wide, axis, False, dtypes.int64)
         size = array.shape(wide)[axis]
         if ranked(wide.dims)[axis] == 0:
-            return _summary(x, axis, "mean")  # NaN, as that of nothing
+            return _summary(x, axis, "mean")  # NaN, as the mean of an empty axis
         middle = [array.gather(ordered, place, axis=axis) for place in ((size - 1) // 2, size // 2)]
         found = array.expand_dims((middle[0] + middle[1]) / 2, axis)
     return found if wide is x else math.cast(math.round(found), x.dtype)

@@ -212,7 +212,7 @@ def poly(seq_of_zeros: TensorLike) -> Tensor:
             f"poly: a tensor of rank {zeros.ndim} was given; give a vector or a square matrix."
         )
     count = known_sizes("poly", ranked(zeros.dims), "the number of zeros")[0]
-    # Products of complex numbers round with the length of the vector.
+    # NumPy rounds products of complex numbers differently for vectors of different lengths.
     found: Any = None if zeros.dtype.is_complex or count > _LONG else directly(_multiplied_out, zeros)
     if found is None:
         found = _multiplied(zeros, count)
@@ -238,14 +238,14 @@ def _multiplied(zeros: Tensor, count: int) -> Tensor:
 
 
 def _missing(count: int) -> int:
-    """How many there are from `count` to the next power of 2."""
+    """What `count` lacks to the next power of 2."""
     return (1 << (count - 1).bit_length()) - count
 
 
 def _multiplied_out(zeros: np.ndarray) -> np.ndarray | None:
-    """The same."""
+    """`_multiplied` on a NumPy array, None where the bits would differ."""
     if zeros.dtype.itemsize < 4:
-        return None  # sums of which have digits of float32 on the way
+        return None  # NumPy adds these in float32
     count = len(zeros)
     rows = np.zeros((max(count + _missing(count), 1), 2), zeros.dtype)
     rows[:count, 1] = zeros

@@ -22,15 +22,18 @@ from graphad.ops.numpy.choosing import sort
 from graphad.ops.numpy.promotion import NUMBERS, cast_to, inexact, joint_dtype, rank_of, tensor_of
 from graphad.ops.numpy.statistics import weights_along
 
-_SMALL = 2048  # elements whose median takes the time of the ops rather than of the elements
-_FEW, _MANY = 64, 12  # the most elements that are sorted at once; the quantiles from which on rows are sorted
-_BETWEEN = ("linear", "midpoint")  # by the place among the elements from 0 to n - 1
-_ELEMENT = ("lower", "higher", "nearest")  # likewise, but always one of the elements, which may be integers
-_COUNTED = (
-    "inverted_cdf",
-    "averaged_inverted_cdf",
-    "closest_observation",
-)  # definitions 1 to 3: steps of a count
+_SMALL = 2048  # up to so many elements, calling ops takes longer than computing the median
+_FEW = 64  # up to so many elements a row is sorted as a whole
+_MANY = 12  # for more quantiles than these, rows are sorted as a whole
+# Methods that place the quantile q at q * (n - 1) among the sorted elements, counted from 0.
+_BETWEEN = ("linear", "midpoint")
+_ELEMENT = (
+    "lower",
+    "higher",
+    "nearest",
+)  # of these, those whose result is one of the elements, which may be integers
+# Definitions 1 to 3 of Hyndman and Fan: the quantile as a function of q has steps.
+_COUNTED = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 # Definitions 4 to 6, 8 and 9 of Hyndman and Fan: where the first and the last element lie between the quantiles 0 and 1.
 _ENDS = {
     "interpolated_inverted_cdf": (0.0, 1.0),
@@ -70,9 +73,7 @@ def _places(q: Tensor, last: Tensor, method: str) -> tuple[Any, Any, Any]:
         if method == "averaged_inverted_cdf":
             ends = [math.minimum(math.maximum(end, zero), last) for end in (low, low + one)]
             return ends[0], ends[1], math.where(is_whole, cast_to(0.5, last.dtype), one)
-        if (
-            method == "closest_observation"
-        ):  # of two that are equally near the one with the even number, counted from 1
+        if method == "closest_observation":  # a tie goes to the element whose number, counted from 1, is even
             is_whole = math.logical_and(is_whole, math.equal(math.mod(low, cast_to(2.0, last.dtype)), one))
         low = math.minimum(math.maximum(math.where(is_whole, low, low + one), zero), last)
         return low, low, None
@@ -115,10 +116,10 @@ def _read(flat: Tensor, q: Tensor, skips_nan: bool) -> tuple[Any, Any] | None:
     places = parts * np.maximum(counts - 1, 0).astype(parts.dtype)[:, None]
     wanted = np.unique(np.concatenate([np.floor(places), np.ceil(places)]).astype(np.int64))
     if not skips_nan:
-        wanted = np.union1d(wanted, [size - 1])  # it is NaN if any element is
+        wanted = np.union1d(wanted, [size - 1])  # the last element is NaN if any is
     if is_free(flat):
         found = np.partition(x, wanted, -1)[..., wanted]
-        if np.count_nonzero(found) == found.size:  # equal elements are the same bits but for zeros
+        if np.count_nonzero(found) == found.size:  # equal elements have equal bits, except zeros
             return wanted, EagerTensor(found)
     at = np.argpartition(x, wanted, -1)[..., wanted]
     for k in range(wanted.size):
@@ -150,7 +151,7 @@ def _between(first: Tensor, second: Tensor, part: Tensor) -> Tensor:
     far = math.subtract(second, math.multiply(gap, math.subtract(one, part)))
     found = math.where(math.greater_equal(part, half), far, near)
     if not (is_eager(gap) and np.isfinite(gap.data).all()):
-        # Beside an infinity the sum of both tells what is between.
+        # If one of them is infinite, the value between them is their sum: infinite, or NaN for opposite infinities.
         found = math.where(math.is_finite(gap), found, math.add(first, second))
         found = math.where(math.equal(part, one), second, found)
     return math.where(math.equal(part, cast_to(0.0, part.dtype)), first, found)
@@ -223,7 +224,8 @@ def quantiles(
         kind = joint
         a = cast_to(a, kind)
     has_nan = a.dtype.is_differentiable
-    q = cast_to(inexact(q), dtypes.float64 if joint.size == 2 else joint)  # two bytes do not count elements
+    # float16 has too few digits for places.
+    q = cast_to(inexact(q), dtypes.float64 if joint.size == 2 else joint)
     _require_fractions(name, q, 1)
     flat, kept = _to_end(name, a, axis)
     if flat.dims[-1] == 0:
@@ -239,7 +241,7 @@ def quantiles(
         if not skips_nan and is_eager(w) and not (np.sum(w.data, -1) > 0).all():
             raise InvalidArgumentError(f"{name}: all weights of a row are 0; one must be positive.")
         ranked, share = _shares(flat, w)
-        share = math.cast(share, q.dtype)  # where 0.4 is the 0.4 of q
+        share = math.cast(share, q.dtype)  # so that a share of 0.4 equals a q of 0.4
         read = None
     else:
         read = _read(flat, q, skips_nan) if has_nan and method in (*_BETWEEN, *_ELEMENT) else None
@@ -256,7 +258,7 @@ def quantiles(
     for value in values:
         if share is None:
             low, high, part = _places(value, last, method)
-        else:  # past all elements before which less than that share lies; what has no weight is not there
+        else:  # the first element at which the share of the weights reaches q; elements of weight 0 are passed over
             none = math.logical_or(math.less(share, value), math.equal(share, array.zeros_like(share)))
             low = math.minimum(math.reduce_sum(math.cast(none, q.dtype), -1, True), last)
             high, part = low, None
@@ -272,7 +274,7 @@ def quantiles(
         found.append(one)
     if q.ndim == 0:
         return found[0]
-    if not found:  # the shape and dtype of what is none of them
+    if not found:  # no quantile is asked for
         none = math.reduce_sum(cast_to(flat, kind), -1)
         none = array.reshape(none, [1] * len(a.dims) if kept is None else kept) if keepdims else none
         return array.zeros([*q.dims, *array.shape(none)], a.dtype)

@@ -153,7 +153,7 @@ def _where_zero(x: Tensor, sign: float, otherwise: Tensor) -> Any:
     """`otherwise`, but 0 with an infinite slope of that sign at x = 0, as the root is; there x log(x) has the slope -inf."""
     zero, one = cast_to(0, x.dtype), cast_to(1, x.dtype)
     is_zero = math.equal(x, zero)
-    root = math.sqrt(math.where(is_zero, x, one) + zero)  # of a zero without a sign
+    root = math.sqrt(math.where(is_zero, x, one) + zero)  # + 0 turns -0 into 0
     return math.where(is_zero, root if sign > 0 else zero - root, otherwise)
 
 

@@ -16,7 +16,7 @@ from graphad.core.refusal import members
 from graphad.core.shapes import no_axis, normalize_axis, ranked
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.array.sizes import is_one_size
 from graphad.ops.array.static import broadcast_dynamic_shape
 from graphad.ops.directly import directly
@@ -458,9 +458,8 @@ def roll(a: TensorLike, shift: Any, axis: Any = None) -> Tensor:
         if isinstance(shift, Tensor):
             shift = math.reduce_sum(shift) if shift.ndim else shift
         elif hasattr(shift, "__len__"):
-            shift = (
-                math.reduce_sum(tensor_of(shift)) if len(shift) else 0
-            )  # along one axis all shifts together
+            # All shifts along one axis are added.
+            shift = math.reduce_sum(tensor_of(shift)) if len(shift) else 0
         if axis is None:
             return array.reshape(array.roll(array.reshape(a, [-1]), shift, 0), array.shape(a))
         return array.roll(a, shift, axis)

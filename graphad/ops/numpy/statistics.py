@@ -333,7 +333,8 @@ def interp(
     """
     x, xp = (inexact(part) for part in promoted(x, xp))
     values = fp = inexact(fp)
-    if values.dtype.is_complex:  # infinite and NaN parts are of no concern to the other ones
+    # Real and imaginary parts apart, so that an infinite or NaN part leaves the other one as it is.
+    if values.dtype.is_complex:
         first, last = (None if end is None else tensor_of(end) for end in (left, right))
 
         def piece(part: Callable[[Tensor], Tensor]) -> Tensor:
@@ -367,9 +368,8 @@ def interp(
     part = math.divide(x - start, math.where(empty, array.ones_like(width), width))
     first, second = array.gather(fp, low), array.gather(fp, high)
     found = first + math.cast(part, fp.dtype) * (second - first)
-    if not (
-        is_eager(found) and np.isfinite(found.data).all()
-    ):  # infinite points: seen from the line's other end
+    # Next to infinite points: from the other end of the line.
+    if not (is_eager(found) and np.isfinite(found.data).all()):
         slope = (second - first) / math.cast(math.where(empty, array.ones_like(width), width), fp.dtype)
         other = second + slope * math.cast(x - end, fp.dtype)
         is_lost = math.not_equal(found, found)

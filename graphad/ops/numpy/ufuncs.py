@@ -18,7 +18,7 @@ from graphad.core.convert import lift
 from graphad.core.kinds import REAL, require_kind
 from graphad.core.tensor import Tensor
 from graphad.ops import array, math
-from graphad.ops.array.create import IDENTITY
+from graphad.ops.array.passing import IDENTITY
 from graphad.ops.directly import directly, has_no_nan
 from graphad.ops.math import digits, incomplete, truncated
 from graphad.ops.math.native_loops import natively

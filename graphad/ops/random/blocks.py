@@ -20,7 +20,7 @@ from graphad.core.shapes import are_numbers
 from graphad.core.tensor import Tensor
 from graphad.ops.array.join import concat, stack
 from graphad.ops.array.reshape import Reshape
-from graphad.ops.array.slice import Slice
+from graphad.ops.array.strided import Slice
 from graphad.ops.math.bitwise import MulHigh
 from graphad.ops.math.cast import cast
 from graphad.ops.math.exponential import log

@@ -86,9 +86,8 @@ def _slope_far(a: Array, x: Array) -> Any:
     """
     root = np.sqrt(a)
     z = (x - a) / root
-    for _ in range(
-        4
-    ):  # of y = a + root z + (z**2 - 1) / 3 + (z**3 - 7 z) / (36 root) - (3 z**4 + 7 z**2 - 16) / (810 a)
+    # The expansion is y = a + root z + (z**2 - 1) / 3 + (z**3 - 7 z) / (36 root) - (3 z**4 + 7 z**2 - 16) / (810 a).
+    for _ in range(4):
         near = np.clip(z, -30, 30)
         bent = (
             (near**2 - 1) / 3

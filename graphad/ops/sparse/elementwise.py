@@ -16,12 +16,13 @@ from graphad.core.errors import InvalidArgumentError
 from graphad.core.shapes import RawSize
 from graphad.core.tensor import Tensor
 from graphad.ops.array.combine import tensor_scatter_nd_add, tensor_scatter_nd_max
-from graphad.ops.array.create import fill, ones, stop_gradient, zeros
+from graphad.ops.array.create import fill, ones, zeros
 from graphad.ops.array.ensure import ensure_shape
 from graphad.ops.array.gather import gather, gather_nd
 from graphad.ops.array.join import concat as joined
 from graphad.ops.array.join import stack
 from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.passing import stop_gradient
 from graphad.ops.array.scatter import (
     scatter_nd,
     tensor_scatter_nd_update,

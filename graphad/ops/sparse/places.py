@@ -16,11 +16,12 @@ from graphad.core.indexed_slices import IndexedSlices
 from graphad.core.refusal import members
 from graphad.core.shapes import TensorShape, normalize_axis
 from graphad.core.tensor import EagerTensor, Tensor
-from graphad.ops.array.create import identity, ones
+from graphad.ops.array.create import ones
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat as joined
 from graphad.ops.array.join import stack
 from graphad.ops.array.masks import boolean_mask
+from graphad.ops.array.passing import identity
 from graphad.ops.array.scatter import unsorted_segment_sum
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.shape import shape as shape_of

@@ -16,9 +16,9 @@ from graphad.core.bind import bind, constant_here
 from graphad.core.ieee import unreported
 from graphad.core.tensor import EagerTensor
 from graphad.ops import library
-from graphad.ops.array.create import identity
 from graphad.ops.array.gather import gather
 from graphad.ops.array.join import concat
+from graphad.ops.array.passing import identity
 from graphad.ops.array.slice import getitem
 from graphad.ops.directly import is_eager, is_free
 from graphad.ops.math.arithmetic import ADD
@@ -104,6 +104,14 @@ def _numbers(x: SparseTensor) -> np.ndarray | None:
     return values if values.dtype.char in "fd" else None
 
 
+def _known(x: SparseTensor) -> tuple[np.ndarray, Rows, Any] | None:
+    """The values and rows of a matrix for which SciPy is worth its import, and `scipy.sparse`."""
+    if not has_places(x) or len(x.values.data) < _MANY:
+        return None
+    values, rows, scipy = _numbers(x), rows_of(x), library.sparse()
+    return None if values is None or rows is None or scipy is None else (values, rows, scipy)
+
+
 def product(a: SparseTensor, b: Any, adjoint: bool) -> Tensor | None:
     """The product of a matrix, or of its transpose, and a dense one."""
     if (
@@ -126,11 +134,10 @@ def product(a: SparseTensor, b: Any, adjoint: bool) -> Tensor | None:
 
 def sums(x: SparseTensor) -> Tensor | None:
     """The sum of each row of a matrix."""
-    if not has_places(x) or len(x.values.data) < _MANY:
+    known = _known(x)
+    if known is None:
         return None
-    values, rows, scipy = _numbers(x), rows_of(x), library.sparse()
-    if values is None or rows is None or scipy is None:
-        return None
+    values, rows, scipy = known
     alike = np.zeros(len(values), np.int32)  # the values of a row are all in one column, times 1
     if not is_free(x.values):
         places, one = (constant_here(part) for part in (alike, rows.starts)), np.ones((1, 1), values.dtype)
@@ -177,11 +184,10 @@ def in_columns(*columns: Array) -> np.ndarray:
 
 def turned(x: SparseTensor) -> SparseTensor | None:
     """The transpose of a matrix, its indices in order."""
-    if not has_places(x) or len(x.values.data) < _MANY:
+    known = _known(x)
+    if known is None:
         return None
-    values, rows, scipy = _numbers(x), rows_of(x), library.sparse()
-    if values is None or rows is None or scipy is None:
-        return None
+    values, rows, scipy = known
     height, width = sizes_of(x)
     is_followed = not is_free(x.values)
     moved = np.arange(len(values), dtype=np.int32) if is_followed else values

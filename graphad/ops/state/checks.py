@@ -31,9 +31,9 @@ from graphad.core.shapes import format_dims
 from graphad.core.sparse import Sparse, values_of
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.array.create import IDENTITY
-from graphad.ops.array.create import rank as rank_of
 from graphad.ops.array.join import stack
+from graphad.ops.array.passing import IDENTITY
+from graphad.ops.array.shape import rank as rank_of
 from graphad.ops.array.sizes import known_value
 from graphad.ops.math.arithmetic import abs
 from graphad.ops.math.compare import equal, greater, greater_equal, is_finite, less, less_equal, not_equal

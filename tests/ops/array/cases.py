@@ -10,9 +10,10 @@ import graphad as tf
 from graphad.core.bind import bind
 from graphad.ops import array as a
 from graphad.ops.array.combine import ScatterCombine
-from graphad.ops.array.create import Eye
+from graphad.ops.array.identity_matrix import Eye
 from graphad.ops.array.sequence import Steps, UnitSteps
-from graphad.ops.array.slice import SliceGrad, getitem
+from graphad.ops.array.slice import getitem
+from graphad.ops.array.strided import SliceGrad
 from graphad.ops.array.transpose import move_axis, swap_axes
 from tests.support.op_case import OpCase, boolean, complex_, integer, real
 

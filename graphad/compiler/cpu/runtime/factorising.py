@@ -185,9 +185,8 @@ def _called() -> str:
     with f.when(is_limited):
         f.do(f"call void {f.pointer(w, ENTER)}(ptr {control}, i32 1)")
     f.do(f"call i32 {f.pointer(w, CLEAR)}(i32 {_INVALID})")
-    given = f.slot(
-        f"[{MOST_OPERANDS} x i64]", align=8
-    ).address  # loops move the addresses that they are given
+    # Loops move the addresses that they are given.
+    given = f.slot(f"[{MOST_OPERANDS} x i64]", align=8).address
     for k in range(MOST_OPERANDS):
         f.set_word(given, k, f.word(w, OPERANDS + k))
     tables = ", ".join(f"ptr {x}" for x in (given, f.at(w, SIZES), f.at(w, STEPS)))

@@ -142,9 +142,8 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     load()
     dtype = a.dtype
     found = _plan(dtype, a.shape, a.strides, b.shape, b.strides)
-    if (
-        found is None
-    ):  # often one operand alone lies oddly, such as a cotangent of ones that are all one number
+    # Often one operand alone lies oddly, such as a cotangent of ones that are all one number.
+    if found is None:
         a, b = (
             z if blas.leading((z.shape, z.strides), z.itemsize) else np.ascontiguousarray(z) for z in (a, b)
         )

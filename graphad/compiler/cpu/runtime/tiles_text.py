@@ -266,9 +266,8 @@ def _product(shape: Shape) -> str:
     down, across = f.choose(plain_b, "i64", ldb, 1), f.choose(plain_b, "i64", 1, ldb)
     far = f.test("sgt", f.math("mul", k, ldb), NEAR // s.size)
     added = f.emit(f"fcmp une {s.kind} {f.emit(f'load {s.kind}, ptr %beta')}, 0.0")
-    with f.loop(
-        0, f.emit(f"call i64 @llvm.smax.i64(i64 {k}, i64 1)"), DEPTH
-    ) as k0:  # without inner elements C is 0
+    # One round at least: without inner elements C is 0.
+    with f.loop(0, f.emit(f"call i64 @llvm.smax.i64(i64 {k}, i64 1)"), DEPTH) as k0:
         depth, more = f.min(f.math("sub", k, k0), DEPTH), f.emit(f"or i1 {f.test('sgt', k0, 0)}, {added}")
         with f.loop(0, m, HEIGHT) as i0:
             height = f.min(f.math("sub", m, i0), HEIGHT)
