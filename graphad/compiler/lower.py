@@ -258,9 +258,7 @@ class Lowered:
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
         op = node.op
-        if op.transient or op.extension or run_time_sizes(node):
-            return False
-        if run_time_symbols([size for value in node.inputs for size in self.specs[value].dims or ()]):
+        if op.transient or op.extension:
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)
