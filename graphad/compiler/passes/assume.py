@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from graphad.compiler.passes.compared import AsSized, Comparing
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import (
+    QUOTIENT,
     Dim,
     Relation,
+    Relations,
     UndecidedSize,
     at_most,
     is_run_time,
@@ -35,6 +37,7 @@ from graphad.core.dims import (
 )
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import GraphadError
+from graphad.core.levels import current
 from graphad.core.light import NamedTuple
 from graphad.core.op import IO, Op, output_specs
 from graphad.core.run_sizes import FindsSizes
@@ -45,13 +48,16 @@ from graphad.ops.array.join import Stack
 from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem, Slice
-from graphad.ops.math.arithmetic import Add, Mul, Sub
+from graphad.ops.math.arithmetic import Add, Floordiv, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum
 from graphad.trace.numbered import symbols_of
 from graphad.trace.specialise import specialise
 from graphad.trace.specialiser import Specialiser
 from graphad.trace.tracer import SymbolicTensor
+
+if TYPE_CHECKING:
+    from graphad.ops.control.loop import Loop
 
 _FEW = 9  # sizes in a vector, and one more
 _MOST_INTEGER = 2**31
@@ -70,7 +76,7 @@ class Assumed(NamedTuple):
     checks: Checks
     rooms: Mapping[str, Any]
     is_open: bool = False
-    relations: list[Relation] = []
+    relations: Relations = Relations()
 
 
 def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
@@ -79,7 +85,7 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     """
     made: dict[Op, Any] = {}
     found_rooms: dict[str, Any] = {}
-    relations: list[Relation] = []
+    relations = Relations()
     opened: list[Op] = []
     try:
         making = functools.partial(
@@ -97,6 +103,7 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
         if is_mistake(error):
             raise
         return None  # sizes that do not fit the others are not the actual ones
+    relations.compute = None
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
     is_open = bool(opened) or any(type(check) is tuple and check[0] == "count" for check in made.values())
@@ -148,7 +155,7 @@ class Assuming(Comparing):
         rooms: dict[str, Any] | None,
         prints: bool,
         room: int,
-        relations: list[Relation],
+        relations: Relations,
         opened: list[Op],
         *given: Any,
     ) -> None:
@@ -158,6 +165,8 @@ class Assuming(Comparing):
         self._rooms = rooms
         self._room = room
         self._relations = relations
+        if relations.compute is None:  # of what is computed in a branch or round, the symbol would be known there only
+            relations.compute = self._compute
         self._found: set[str] = set()  # the symbols of sizes that this trace finds
         self._symbols: dict[Any, Any] = {}
         self._counts: dict[Any, Any] = {}  # the symbols of integers that are sizes
@@ -188,6 +197,9 @@ class Assuming(Comparing):
             for name in self.symbols - before.symbols:
                 del self._rooms[name]
         self._relations[:] = before.relations
+        known, computed = before.symbols, self._relations.computed
+        for key in [key for key, symbol in computed.items() if not symbol.symbols <= known]:
+            del computed[key]
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if op.structured and self._rooms is not None and (op.branches or op.repeats):
@@ -198,6 +210,8 @@ class Assuming(Comparing):
         found = None if self._rooms is None else self._counted(op, inputs)
         if found is not None:
             return found
+        if op.repeats and self._rooms is not None:
+            op = self._with_steps(op, inputs[0])  # type: ignore[arg-type]
         if op.refers and self._knows_some(op, inputs):
             return super().process(op, inputs)  # which binds it with these numbers
         if self._rooms is not None:
@@ -306,6 +320,22 @@ class Assuming(Comparing):
         """Let the run find the size that an integer is."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
+
+    def _with_steps(self, op: Loop, limit: Any) -> Loop:
+        """A loop whose results have one slice for each step, so many steps as its limit says, which the run finds."""
+        if op.test is not None or op.n_xs or not op.n_ys or op.steps is not None:
+            return op
+        if not all(is_definite(spec.dims) for spec in op.results.ys(op.body.output_specs)):
+            return op
+        steps = self.sized(limit)
+        return op if steps is None else op.counted(steps[()] if isinstance(steps, np.ndarray) else steps)
+
+    def _compute(self, way: str, a: Any, b: Any) -> Any:
+        """The symbol of a quotient or minimum of sizes, which the run computes; it has no answer where it is negative."""
+        if self._rooms is None or current() is not self or not run_time_symbols((a, b)) <= self._found:
+            return None
+        of = tuple([self.size(size, int64) for size in (a, b)])
+        return self.sized(self.node(Floordiv() if way == QUOTIENT else Minimum(), of)[0])
 
     def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,
