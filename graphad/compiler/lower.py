@@ -500,7 +500,7 @@ class Lowered:
         dtypes = [self.specs[value].dtype.name for value in values]
         if not self._has_routines and not gives_result(self.graph, node):
             return False
-        if not self.backend.has_routine(form, dtypes, ranks):
+        if not self.backend.has_routine(form, dtypes, ranks) or self._is_uneven(form, values):
             return False
         if not isinstance(form, forms.Library):  # LAPACK's have operands with strides
             values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in values]
@@ -516,6 +516,15 @@ class Lowered:
             self._own(value)
         self.chain.add_answering(unit.index, bool(node.op.effects))
         return True
+
+    def _is_uneven(self, form: forms.Routine, values: Sequence[int]) -> bool:
+        """Whether the words of a routine depend, for small sizes that a run finds, on which of them is the smaller one."""
+        if isinstance(form, forms.Convolved):
+            return any(run_time_symbols((self.specs[value].dims or ())[1:]) for value in values)
+        if isinstance(form, forms.Factorised | forms.Pivoted):
+            m, n = (self.specs[values[0]].dims or ())[-2:]
+            return bool(run_time_symbols((m, n))) and not same_size(m, n)
+        return False
 
     # ops that only move elements
 

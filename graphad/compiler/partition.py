@@ -40,8 +40,8 @@ def partition(
     """The units of a specialised, optimised graph, for a backend; None: the CPU's.
 
     With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again. With
-    `has_calls` ops without native code are called where the backend can do that: what a round of a loop does, or a plan with sizes
-    that its runs find, is native as a whole or not at all.
+    `has_calls` ops without native code are called where the backend can do that: what a round of a loop does, or a plan with
+    sizes that its runs find, is native as a whole or not at all.
     """
     backend = backend or backend_of("cpu")
     if backend.expands:

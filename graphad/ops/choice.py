@@ -54,11 +54,6 @@ def chosen(condition: Any, x: Array | DeviceArray | float, y: Any) -> np.ndarray
     return plain if plain.ndim else plain[()]
 
 
-def where_few(condition: Any, x: Any, y: Any) -> Any:
-    """The same for a condition with axes and operands of fewer than `FEW_CHOSEN` numbers, of which nothing is asked."""
-    return np.where(condition, x, y)
-
-
 def _repeated_along(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
     """The condition, written out where it has one bool for several elements next to each other, as the channels of a pixel: NumPy
     would begin a loop for each of these groups."""

@@ -165,7 +165,9 @@ class Assuming(Comparing):
         self._rooms = rooms
         self._room = room
         self._relations = relations
-        if relations.compute is None:  # of what is computed in a branch or round, the symbol would be known there only
+        if (
+            relations.compute is None
+        ):  # of what is computed in a branch or round, the symbol would be known there only
             relations.compute = self._compute
         self._found: set[str] = set()  # the symbols of sizes that this trace finds
         self._symbols: dict[Any, Any] = {}
@@ -291,10 +293,11 @@ class Assuming(Comparing):
             for x in np.ravel(known)
         )
 
-    def sized(self, x: Any) -> Any:
+    def sized(self, x: Any, most: Any = None) -> Any:
         """Integers as sizes, those that only the run knows as symbols; None where the run cannot compare them.
 
-        It has no answer where one is negative, or larger than there is room for: then the op says what it is.
+        It has no answer where one is negative, or larger than there is room for, which is `most` if that is known: then the op
+        says what it is.
         """
         known = self.known_values(x)
         if self._is_size(known):
@@ -307,7 +310,7 @@ class Assuming(Comparing):
         key = self._count_of(x)
         number = self._sum_of_sizes(key)
         if number is None and key not in self._counts:
-            number = self._counts[key] = self._symbol(self._room, 1, None, key)
+            number = self._counts[key] = self._symbol(self._room if most is None else most, 1, None, key)
             self._note_count(x, number)
             return number
         number = self._counts[key] if number is None else number
@@ -335,7 +338,11 @@ class Assuming(Comparing):
         if self._rooms is None or current() is not self or not run_time_symbols((a, b)) <= self._found:
             return None
         of = tuple([self.size(size, int64) for size in (a, b)])
-        return self.sized(self.node(Floordiv() if way == QUOTIENT else Minimum(), of)[0])
+        mosts = [self.most(size) for size in (a, b)]
+        if way == QUOTIENT:
+            most = mosts[0] // b if type(mosts[0]) is int else mosts[0]
+            return self.sized(self.node(Floordiv(), of)[0], most)
+        return self.sized(self.node(Minimum(), of)[0], mosts[0] if at_most(*mosts) else mosts[1])
 
     def _sum_of_sizes(self, key: tuple[frozenset[Any], Any]) -> Any:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,

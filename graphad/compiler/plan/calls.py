@@ -41,7 +41,7 @@ def call(scope: Scope, unit: Unit) -> Made:
 
     def made() -> Any:
         step, kept = scope.backend.call(_sized(scope, unit, names), len(sites), sizes)
-        scope.keep.append(kept)
+        scope.binding.keep.append(kept)
         return step
 
     found = scope.once((call, scope.part, unit.index), made)
@@ -53,7 +53,7 @@ def call(scope: Scope, unit: Unit) -> Made:
 def _sized(scope: Scope, unit: Unit, names: Sequence[str]) -> Sized:
     """What a call of a unit calls, and its operands and results, for the sizes of these symbols."""
     (node,) = unit.nodes
-    numbers, is_made_again, count = scope.numbers, scope.is_made_again, len(unit.reads)
+    numbers, is_made_again, count = scope.numbers, scope.binding.is_made_again, len(unit.reads)
     sites = [*unit.reads, *[scope.part.sites[value] for value in unit.writes]]
     kinds = [(site.shape, scope.part.specs[site.root].dtype) for site in sites]
 
@@ -81,9 +81,7 @@ def _unanswered(compute: Compute) -> Compute:
     return called
 
 
-def _computing(
-    op: Op, line: str | None, results: Sequence[tuple[tuple[int, ...], DType]]
-) -> Compute:
+def _computing(op: Op, line: str | None, results: Sequence[tuple[tuple[int, ...], DType]]) -> Compute:
     """The op's eval, whose errors have the same message as in every tier."""
 
     def failed(error: Exception, values: list[Any]) -> Exception:

@@ -133,7 +133,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         words = [0] * table.MEASURED
         places: list[tuple[int, Place]] = []
         # A size that is the symbol itself has its largest value here.
-        words[table.M_EXTENT] = evaluate(most, scope.room) if most is symbol else scope.size(most)
+        words[table.M_EXTENT] = evaluate(most, scope.binding.room) if most is symbol else scope.size(most)
         words[table.M_STEP] = step
         words[table.M_LAST] = scope.size(symbol)
         for bound, default, word, width in (
@@ -150,8 +150,8 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             if scope.checks is not False:
                 place.check(0, words[width] if step else words[table.M_EXTENT])
             places.append((word, place))
-        if name in scope.found:
-            places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.found[name], 8)))
+        if name in scope.binding.found:
+            places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.binding.found[name], 8)))
         made = scope.filled(scope.backend.measure(), words, places, 20)
         made.row = made.row._replace(finds=name)
         out.append(made)
@@ -179,16 +179,16 @@ def sizes_of(part: Partition) -> list[str]:
 def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -> float:
     """Add the rows of units, the first of which is at position `first`, to a builder. Returns: their work.
 
-    A routine whose rows depend on sizes in another way, as those of a convolution on the size of images, becomes a call of its op.
+    A routine whose rows depend on sizes in another way, as those of a convolution on the size of images, becomes a call of its
+    op.
     """
     _require_room(scope.places.values())
-    while True:
-        try:
-            rows, work = _patched_rows(scope, units, first)
-            break
-        except Uneven as error:
-            if error.unit is None or not _is_called(error.unit):
-                raise
+    try:
+        rows, work = _patched_rows(scope, units, first)
+    except Uneven as error:
+        if error.unit is None or not _is_called(error.unit):
+            raise
+        return add_patched(builder, scope, units, first)
     for row in rows:
         builder.add_row(row)
     return work
@@ -197,7 +197,10 @@ def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -
 def _is_called(unit: Unit) -> bool:
     """Let a plan call the op of a routine. Returns: whether that is possible."""
     if unit.kind == ROUTINE and not unit.nodes[0].op.effects and all(map(is_contiguous, unit.reads)):
-        unit.kind, unit.why = CALL, "what its routine does depends in no simple way on sizes that only the run finds"
+        unit.kind, unit.why = (
+            CALL,
+            "what its routine does depends in no simple way on sizes that only the run finds",
+        )
         return True
     return False
 
@@ -219,7 +222,7 @@ def _patched_rows(scope: Scope, units: Sequence[Unit], first: int) -> tuple[list
     known = known_before(scope.part)
     try:
         for relations in dict.fromkeys(known.values()):
-            for numbers in points(scope.part.rooms, relations, scope.sizes):
+            for numbers in points(scope.part.rooms, relations, scope.binding.sizes):
                 make(numbers, lambda unit, relations=relations: known[id(unit)] == relations)  # type: ignore[misc]
     except InternalError as error:  # as the memory of an array that comes before what says how large it is
         raise UnavailableError("plan: an array comes before what compares its sizes") from error

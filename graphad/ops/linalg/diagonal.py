@@ -37,7 +37,7 @@ from graphad.ops.array.reshape import expand_dims
 from graphad.ops.array.sequence import range as numbers
 from graphad.ops.array.shape import shape
 from graphad.ops.array.support import all_stacked, static_int
-from graphad.ops.choice import FEW_CHOSEN, chosen, where_few
+from graphad.ops.choice import FEW_CHOSEN, chosen
 from graphad.ops.linalg.held import is_operator
 from graphad.ops.math.cast import cast
 from graphad.ops.math.compare import less_equal, logical_and
@@ -369,7 +369,7 @@ class BandPart(Op):
         if product(dims) >= FEW_CHOSEN or dtype.kind not in "iufc":
             return None
         band, zero = _band(dims[-2], dims[-1], self.lower_, self.upper), dtype.type(0)
-        return lambda x: where_few(band, x, zero) if type(x) is np.ndarray else evaluate(x)
+        return lambda x: np.where(band, x, zero) if type(x) is np.ndarray else evaluate(x)
 
     @else_eval("which element is kept is told by its place, and a loop sees only its value")
     def lower(self, x: TensorSpec) -> kernels.forms.Form | None:

@@ -33,7 +33,7 @@ from graphad.core.registry import lookup
 from graphad.core.shapes import are_compatible, format_dims, ranked
 from graphad.core.spec import TensorSpec
 from graphad.core.tensor import Tensor
-from graphad.ops.choice import FEW_CHOSEN, are_ones, chosen, is_bound, larger, smaller, where_few, within
+from graphad.ops.choice import FEW_CHOSEN, are_ones, chosen, is_bound, larger, smaller, within
 from graphad.ops.directly import directly, parts_directly
 from graphad.ops.elementwise import binary_function, elementwise
 from graphad.ops.math.compare import GREATER, GREATER_EQUAL, LESS_EQUAL, LOGICAL_AND
@@ -70,7 +70,7 @@ class Select(Op):
         condition, x, y = specs
         evaluate = self.eval
         if condition.dims and max([product(ranked(spec.dims)) for spec in specs]) < FEW_CHOSEN:
-            return where_few
+            return np.where  # nothing that `chosen` asks of a few numbers pays
         if condition.dims or x.dims != y.dims:
             return None
 

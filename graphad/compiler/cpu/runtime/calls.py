@@ -94,8 +94,8 @@ def words_of(called: Called, sizes: Sequence[int]) -> list[int]:
 
 
 class Called:
-    """A Python function that a step calls: it gets arrays at the addresses of the operands, and its results are copied to those of
-    the results. `made` gives it for sizes, `places` is the number of operands and results, `sizes` that of sizes."""
+    """A Python function that a step calls: it gets arrays at the addresses of the operands, and its results are copied to those
+    of the results. `made` gives it for sizes, `places` is the number of operands and results, `sizes` that of sizes."""
 
     def __init__(self, made: Sized, places: int, sizes: int) -> None:
         self.made, self.places = made, places

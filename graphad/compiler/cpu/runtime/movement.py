@@ -293,7 +293,9 @@ def fill_words(
     words = copy_words(raw.itemsize, shape, target_strides, [0] * len(shape))
     # An integer with its sign, so that its word grows as it does.
     wide = raw.astype(np.int64) if raw.dtype.kind == "i" else raw
-    words[VALUE : VALUE + 2] = [int(word) for word in np.frombuffer(wide.tobytes().ljust(16, b"\0"), np.int64)]
+    words[VALUE : VALUE + 2] = [
+        int(word) for word in np.frombuffer(wide.tobytes().ljust(16, b"\0"), np.int64)
+    ]
     return words
 
 
