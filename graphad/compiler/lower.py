@@ -257,8 +257,7 @@ class Lowered:
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
-        op = node.op
-        if op.transient or op.extension:
+        if node.op.transient or node.op.extension:
             return False
         return all(value in self.sites for value in node.inputs) and all(
             is_definite(self.specs[value].dims)
@@ -519,12 +518,11 @@ class Lowered:
 
     def _is_uneven(self, form: forms.Routine, values: Sequence[int]) -> bool:
         """Whether the words of a routine depend, for small sizes that a run finds, on which of them is the smaller one."""
-        if isinstance(form, forms.Convolved):
-            return any(run_time_symbols((self.specs[value].dims or ())[1:]) for value in values)
-        if isinstance(form, forms.Factorised | forms.Pivoted):
-            m, n = (self.specs[values[0]].dims or ())[-2:]
-            return bool(run_time_symbols((m, n))) and not same_size(m, n)
-        return False
+        if not isinstance(form, forms.Factorised | forms.Pivoted):
+            is_image = isinstance(form, forms.Convolved)
+            return is_image and any(run_time_symbols((self.specs[v].dims or ())[1:]) for v in values)
+        m, n = (self.specs[values[0]].dims or ())[-2:]
+        return bool(run_time_symbols((m, n))) and not same_size(m, n)
 
     # ops that only move elements
 
