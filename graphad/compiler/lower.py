@@ -356,10 +356,10 @@ class Lowered:
 
     def _view(self, node: Node, form: forms.View) -> bool:
         value = node.inputs[0]
-        found = view_of(self.sites[value], form, self.specs[node.start].dims or ())
+        dims = self.specs[node.start].dims or ()
+        found = view_of(self.sites[value], form, dims)
         if found is None:
-            copied = self._plain(value)
-            found = view_of(self.sites[copied], form, self.specs[node.start].dims or ())
+            found = view_of(self.sites[self._plain(value)], form, dims)
             if found is None:
                 return False
         self.sites[node.start] = found
@@ -519,8 +519,8 @@ class Lowered:
     def _is_uneven(self, form: forms.Routine, values: Sequence[int]) -> bool:
         """Whether the words of a routine depend, for small sizes that a run finds, on which of them is the smaller one."""
         if not isinstance(form, forms.Factorised | forms.Pivoted):
-            is_image = isinstance(form, forms.Convolved)
-            return is_image and any(run_time_symbols((self.specs[v].dims or ())[1:]) for v in values)
+            sizes = [size for v in values for size in (self.specs[v].dims or ())[1:]]
+            return isinstance(form, forms.Convolved) and bool(run_time_symbols(sizes))
         m, n = (self.specs[values[0]].dims or ())[-2:]
         return bool(run_time_symbols((m, n))) and not same_size(m, n)
 
