@@ -257,14 +257,17 @@ class Lowered:
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
-        if node.op.transient or node.op.extension:
-            return False
-        return all(value in self.sites for value in node.inputs) and all(
-            is_definite(self.specs[value].dims)
-            and not self.specs[value].is_handle
-            and self.specs[value].dtype.itemsize in self.backend.copied
-            and not self.specs[value].dtype.numpy.hasobject
-            for value in (*node.inputs, *node.outputs)
+        is_plain = not node.op.transient and not node.op.extension
+        return (
+            is_plain
+            and all(value in self.sites for value in node.inputs)
+            and all(
+                is_definite(self.specs[value].dims)
+                and not self.specs[value].is_handle
+                and self.specs[value].dtype.itemsize in self.backend.copied
+                and not self.specs[value].dtype.numpy.hasobject
+                for value in (*node.inputs, *node.outputs)
+            )
         )
 
     def _call(self, node: Node) -> Unit:
