@@ -30,6 +30,7 @@ from graphad.compiler.units import (
     has_unit_axis,
     is_contiguous,
     is_stack,
+    is_uneven,
     turned,
     view_of,
     windows_of,
@@ -502,7 +503,9 @@ class Lowered:
         dtypes = [self.specs[value].dtype.name for value in values]
         if not self._has_routines and not gives_result(self.graph, node):
             return False
-        if not self.backend.has_routine(form, dtypes, ranks) or self._is_uneven(form, values):
+        if not self.backend.has_routine(form, dtypes, ranks) or is_uneven(
+            form, [self.specs[v] for v in values]
+        ):
             return False
         if not isinstance(form, forms.Library):  # LAPACK's have operands with strides
             values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in values]
@@ -518,14 +521,6 @@ class Lowered:
             self._own(value)
         self.chain.add_answering(unit.index, bool(node.op.effects))
         return True
-
-    def _is_uneven(self, form: forms.Routine, values: Sequence[int]) -> bool:
-        """Whether the words of a routine depend, for small sizes that a run finds, on which of them is the smaller one."""
-        if not isinstance(form, forms.Factorised | forms.Pivoted):
-            sizes = [size for v in values for size in (self.specs[v].dims or ())[1:]]
-            return isinstance(form, forms.Convolved) and bool(run_time_symbols(sizes))
-        m, n = (self.specs[values[0]].dims or ())[-2:]
-        return bool(run_time_symbols((m, n))) and not same_size(m, n)
 
     # ops that only move elements
 
