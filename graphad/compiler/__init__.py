@@ -9,7 +9,7 @@ The modules by subject:
     loops and branches    repeat, branch, rounds
     into source text      source, plain, lowering, oracle
     into code             service, launch, worker, cache, objects, assembly
-    on a device           backend, rows
+    on a device           backend, rows, spots
     for users             apart
 """
 

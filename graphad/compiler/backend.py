@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from graphad.devices.array import DeviceArray
 
     Held: TypeAlias = np.ndarray | DeviceArray  # an array in the memory of the device
+    Shaped: TypeAlias = tuple[tuple[int, ...], np.dtype[Any]]
+    Compute: TypeAlias = Callable[[list[Any]], Sequence[Any]]
+    Sized: TypeAlias = Callable[[Sequence[int]], tuple[Compute, Sequence[Shaped], Sequence[Shaped]]]
 
     class Instance(Protocol):
         """Memory that can run a plan."""
@@ -101,7 +104,7 @@ class Backend(ABC):
       stages_add: Whether a stage may add up all rows.
       has_blocks: Whether long chains of loops should run block by block, so that a cache holds their intermediate values.
       has_routines_in_loops: Whether native loops may have routines.
-      has_calls: Whether native loops may call evals of ops (`call`).
+      has_calls: Whether native loops, and plans with sizes that the run finds, may call evals of ops (`call`).
       has_branches: Whether plans and native loops may have branches (`branch`).
       has_growing: Whether native loops may collect slices and walk along stacks of which only the run knows how many there are.
       has_measures: Whether a run may find sizes of slices on which rows behind depend (`measure`).
@@ -238,13 +241,10 @@ class Backend(ABC):
         there is no routine for these sizes. Dtypes and walks are those of the operands, then of the result."""
         raise NotImplementedError
 
-    def call(
-        self,
-        compute: Callable[[list[Any]], Sequence[Any]],
-        operands: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
-        results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
-    ) -> tuple[Step, object]:
-        """A step that calls `compute` for its operands and stores what it gives. Operands: those, then the results, in C order.
+    def call(self, made: Sized, places: int, sizes: Sequence[int]) -> tuple[Step, object]:
+        """A step that calls a function for its operands and stores what it gives. Operands: those, then the results, in C order,
+        `places` of them. `made` gives for the sizes, which are the last words of the step, the function and the shapes and dtypes
+        of operands and results.
 
         Returns: The step, and what must be referenced as long as it may run.
         """

@@ -39,7 +39,7 @@ class Branch(Struct):
 
 
 def native_branch(
-    node: Node[Cond], options: Options, backend: Backend, has_routines: bool = False, is_round: bool = False
+    node: Node[Cond], options: Options, backend: Backend, has_routines: bool = False, has_calls: bool = False
 ) -> Branch | str:
     """The native form of a specialised cond without effects, or why it has none; the last two as for `partition`."""
     op = node.op
@@ -47,7 +47,7 @@ def native_branch(
         return "its predicate differs from row to row"
     found = Branch(op, [], [], [])
     for graph, other in ((op.then_graph, "else"), (op.else_graph, "then")):
-        part = partition(optimise(graph, options), options, backend, has_routines, is_round)
+        part = partition(optimise(graph, options), options, backend, has_routines, has_calls)
         for unit in part.units:
             if unit.kind not in NATIVE:
                 return why_in_python(part, unit, "a branch")

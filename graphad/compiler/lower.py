@@ -30,6 +30,7 @@ from graphad.compiler.units import (
     has_unit_axis,
     is_contiguous,
     is_stack,
+    is_uneven,
     turned,
     view_of,
     windows_of,
@@ -256,17 +257,17 @@ class Lowered:
 
     def _can_call(self, node: Node) -> bool:
         """Whether its eval can be called with arrays at known places."""
-        op = node.op
-        if op.transient or op.extension or run_time_sizes(node):
-            return False
-        if run_time_symbols([size for value in node.inputs for size in self.specs[value].dims or ()]):
-            return False
-        return all(value in self.sites for value in node.inputs) and all(
-            is_definite(self.specs[value].dims)
-            and not self.specs[value].is_handle
-            and self.specs[value].dtype.itemsize in self.backend.copied
-            and not self.specs[value].dtype.numpy.hasobject
-            for value in (*node.inputs, *node.outputs)
+        is_plain = not node.op.transient and not node.op.extension
+        return (
+            is_plain
+            and all(value in self.sites for value in node.inputs)
+            and all(
+                is_definite(self.specs[value].dims)
+                and not self.specs[value].is_handle
+                and self.specs[value].dtype.itemsize in self.backend.copied
+                and not self.specs[value].dtype.numpy.hasobject
+                for value in (*node.inputs, *node.outputs)
+            )
         )
 
     def _call(self, node: Node) -> Unit:
@@ -358,10 +359,10 @@ class Lowered:
 
     def _view(self, node: Node, form: forms.View) -> bool:
         value = node.inputs[0]
-        found = view_of(self.sites[value], form, self.specs[node.start].dims or ())
+        dims = self.specs[node.start].dims or ()
+        found = view_of(self.sites[value], form, dims)
         if found is None:
-            copied = self._plain(value)
-            found = view_of(self.sites[copied], form, self.specs[node.start].dims or ())
+            found = view_of(self.sites[self._plain(value)], form, dims)
             if found is None:
                 return False
         self.sites[node.start] = found
@@ -501,7 +502,9 @@ class Lowered:
         dtypes = [self.specs[value].dtype.name for value in values]
         if not self._has_routines and not gives_result(self.graph, node):
             return False
-        if not self.backend.has_routine(form, dtypes, ranks):
+        if not self.backend.has_routine(form, dtypes, ranks) or is_uneven(
+            form, [self.specs[v] for v in values]
+        ):
             return False
         if not isinstance(form, forms.Library):  # LAPACK's have operands with strides
             values = [v if is_contiguous(self.sites[v]) else self._plain(v) for v in values]

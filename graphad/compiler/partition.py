@@ -35,17 +35,18 @@ def partition(
     options: Options = DEFAULT,
     backend: Backend | None = None,
     has_routines: bool = False,
-    is_round: bool = False,
+    has_calls: bool = False,
 ) -> Partition:
     """The units of a specialised, optimised graph, for a backend; None: the CPU's.
 
-    With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again. `is_round`:
-    It is what a round of a loop does, which is native as a whole or not at all.
+    With `has_routines` units may be routines, which may have no answer: a run must be such that it can be made again. With
+    `has_calls` ops without native code are called where the backend can do that: what a round of a loop does, or a plan with
+    sizes that its runs find, is native as a whole or not at all.
     """
     backend = backend or backend_of("cpu")
     if backend.expands:
         graph = expanded(graph)
-    lowered = Lowered(graph, options, backend, has_routines, is_round and backend.has_calls)
+    lowered = Lowered(graph, options, backend, has_routines, has_calls and backend.has_calls)
     fused = Fused(lowered)
     units = _units(lowered, fused)
     roots = {lowered.site(value).root for value in lowered.outputs}

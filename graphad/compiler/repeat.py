@@ -57,10 +57,10 @@ def native_form(op: Loop, options: Options, backend: Backend, has_routines: bool
     """The native form of a specialised loop op without effects, or why it has none; `has_routines` as for `partition`."""
     if any(spec.is_handle for spec in op.body.inputs):
         return "its rounds read a variable"
-    body = partition(optimise(op.body, options), options, backend, has_routines, is_round=True)
+    body = partition(optimise(op.body, options), options, backend, has_routines, has_calls=True)
     test = None
     if op.test is not None:
-        test = partition(optimise(op.test, options), options, backend, has_routines, is_round=True)
+        test = partition(optimise(op.test, options), options, backend, has_routines, has_calls=True)
     parts = [body] if test is None else [body, test]
     for part in parts:
         for unit in part.units:

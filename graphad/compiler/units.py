@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from graphad.compiler.backend import Backend
-from graphad.core.dims import Dim, Relation, Size
+from graphad.core.dims import Dim, Relation, Size, run_time_symbols
 from graphad.core.errors import InternalError
 from graphad.core.references import Reference
 from graphad.core.shapes import format_dims, is_definite
@@ -178,6 +178,16 @@ def is_stack(spec: TensorSpec, each: TensorSpec) -> bool:
         return length is None and is_definite(mine) and all(map(same_size, mine, theirs))
     inner = theirs[0] is None and mine[0] is None and is_definite(theirs[1:]) and is_definite(mine[1:])
     return inner and all(map(same_size, mine[1:], theirs[1:]))
+
+
+def is_uneven(form: forms.Routine, specs: Sequence[TensorSpec]) -> bool:
+    """Whether the words of a routine depend, for small sizes that a run finds, on which of them is the smaller one."""
+    if isinstance(form, forms.Convolved):
+        return any(run_time_symbols((spec.dims or ())[1:]) for spec in specs)
+    if isinstance(form, forms.Factorised | forms.Pivoted):
+        m, n = (specs[0].dims or ())[-2:]
+        return bool(run_time_symbols((m, n))) and not same_size(m, n)
+    return False
 
 
 def same_shape(a: tuple[Size, ...], b: tuple[Size, ...]) -> bool:

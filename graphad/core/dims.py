@@ -7,12 +7,13 @@ different sizes, and every symbol is at least 2 (0 and 1 are always numbers). A 
 Symbols of a native plan may also stand for sizes that only the run finds (`run_time`), which may be any number from 0 on. Such a
 size is known to be equal to itself only. A plan never depends on whether it equals another size, even 0 or 1; where an op
 requires two such sizes to be equal, there is no native plan. Where a run checks that a product of them is a certain size, this
-is a relation (`related`): that product is then never part of a polynomial.
+is a relation (`related`): that product is then never part of a polynomial. A quotient or minimum of them that is no polynomial is
+a size that the run finds too (`computed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import combinations
@@ -38,6 +39,46 @@ def apart_from(literals: frozenset[int]) -> Iterator[None]:
 
 Relation = tuple[Monomial, Any]  # a product of sizes that the run finds, and the size that it is
 _relations: ContextVar[list[Relation] | None] = ContextVar("graphad_relations", default=None)
+
+QUOTIENT, LEAST = "quotient", "least"  # what is no polynomial in sizes: a // b and min(a, b)
+
+
+class Relations(list[Relation]):
+    """What a run knows of the sizes that it finds, beside which products are other sizes.
+
+    Attributes:
+      computed: The symbols of sizes that are QUOTIENT or LEAST of two others, by these.
+      compute: Gives the symbol of a further one, or None; None where the graph is complete.
+    """
+
+    def __init__(self, of: Iterable[Relation] = ()) -> None:
+        super().__init__(of)
+        self.computed: dict[tuple[str, Any, Any], Dim] = {}
+        self.compute: Callable[[str, Any, Any], Dim | None] | None = None
+
+
+def computed(way: str, a: Size, b: Size) -> Any:
+    """The symbol of a size that the run computes of others that it finds; None if there is none."""
+    relations = _relations.get()
+    if not isinstance(relations, Relations) or not run_time_symbols((a, b)):
+        return None
+    found = relations.computed.get((way, a, b))
+    if found is None and relations.compute is not None:
+        found = relations.compute(way, a, b)
+        if found is not None:
+            relations.computed[way, a, b] = found
+    return found
+
+
+def least(a: Size, b: Size) -> Any:
+    """The smaller one of two sizes."""
+    try:
+        return a if a == b or a < b else b
+    except UndecidedSize:
+        found = computed(LEAST, a, b)
+        if found is None:
+            raise
+        return found
 
 
 @contextmanager
@@ -196,6 +237,12 @@ class Dim:
 
     def __floordiv__(self, other: Size) -> Dim | int | None:
         quotient = divide_exactly(self, other)
+        if quotient is None and type(other) is int and other > 0:
+            if at_most(self, 0):  # as -(-n // 2), which rounds up
+                quotient = computed(QUOTIENT, other - 1 - self, other)
+                quotient = None if quotient is None else -quotient
+            else:
+                quotient = computed(QUOTIENT, self, other)
         if quotient is None:
             raise UndecidedSize(self.symbols | (other.symbols if isinstance(other, Dim) else frozenset()))
         return quotient

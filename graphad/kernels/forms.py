@@ -483,13 +483,16 @@ def cast_map(source: DType, target: DType) -> Map:
 
 
 def scalar_word(value: Array | int, dtype: DType) -> int:
-    """The word that carries a scalar: its bit pattern, zero above, as a signed 64-bit integer."""
+    """The word that carries a scalar, a signed 64-bit integer: below its bit pattern, above the sign of an integer, so that a
+    word grows as its number does, else zeros."""
     import numpy as np
 
-    data = np.asarray(value).astype(dtype.numpy).tobytes()
-    if len(data) > 8:
+    data = np.asarray(value).astype(dtype.numpy)
+    if data.itemsize > 8:
         raise InternalError(f"kernel: a scalar of dtype {dtype.name} does not fit a word")
-    return int.from_bytes(data.ljust(8, b"\0"), "little", signed=True)
+    if data.dtype.kind == "i":
+        return int(data.reshape(-1)[0])
+    return int.from_bytes(data.tobytes().ljust(8, b"\0"), "little", signed=True)
 
 
 def _ref_text(ref: Ref) -> str:

@@ -83,6 +83,30 @@ vector: tf.reduce_sum(tf.linalg.band_part(gram(@rows), @size, %), 1)
 vector: tf.cond(@scalar > #, lambda: @vector, lambda: tf.concat([@vector, @vector], 0))
 vector: doubled(@vector, %)
 vector: tf.pad(@vector, [[@size, %]], "SYMMETRIC")
+vector: tf.abs(tf.signal.rfft(@vector))
+vector: tf.signal.irfft(tf.signal.rfft(@vector))
+vector: tf.math.real(tf.signal.fft(tf.cast(@vector, tf.complex64)))
+vector: tf.signal.dct(@vector)
+vector: tf.reduce_sum(tf.signal.frame(@vector, 3, 2), 1)
+vector: tf.reduce_sum(tf.reshape(@vector, [-1, 2]), 1)
+vector: tf.nn.max_pool1d(@rows[None], 2, 2, "SAME")[0, :, 0]
+vector: tf.nn.avg_pool1d(@rows[None], 3, 2, "VALID")[0, :, 1]
+vector: tf.nn.conv1d(@rows[None], tf.ones([2, 3, 1]), 2, "VALID")[0, :, 0]
+vector: tf.nn.conv1d(@rows[None], tf.ones([3, 3, 1]), 1, "VALID")[0, :, 0]
+vector: tf.nn.conv1d(@rows[None], tf.ones([3, 3, 2]), 1, "SAME")[0, :, 1]
+vector: tf.linalg.svd(@rows, compute_uv=False)
+vector: tf.linalg.pinv(gram(@rows))[0]
+vector: tf.abs(tf.linalg.diag_part(tf.linalg.qr(@rows)[1]))
+vector: tf.linalg.diag_part(tf.linalg.lu(gram(@rows))[0])
+vector: tf.linalg.diag_part(tf.linalg.expm(0.1 * gram(@rows)))
+vector: tf.math.cumulative_logsumexp(@vector)
+vector: stacked(@vector, @size)
+vector: stacked(&, tf.minimum(@size, tf.size(&)))
+vector: sloped(lambda y: tf.reduce_sum(tf.abs(tf.signal.rfft(y)) ** 2), @vector)
+vector: sloped(lambda y: tf.reduce_sum(stacked(y, tf.size(y)) ** 2), @vector)
+vector: sloped(lambda y: tf.reduce_sum(tf.nn.max_pool1d(y[None, :, None], 2, 2, "SAME") ** 2), @vector)
+vector: sloped(lambda y: tf.reduce_sum(tf.nn.conv1d(y[None, :, None], y[:2, None, None], 2, "VALID") ** 2), @vector)
+rows: sloped(lambda y: tf.reduce_sum(tf.linalg.logdet(gram(y))), @rows)
 rows: tf.matmul(gram(@rows), @rows)
 rows: tf.boolean_mask(x, x[:, 1] > #)
 rows: tf.boolean_mask(@rows, @rows[:, 0] > #)
@@ -171,6 +195,21 @@ def _gram(x: Any) -> Any:
     return tf.matmul(x, x, transpose_b=True) + 2.0 * tf.eye(tf.shape(x)[0])
 
 
+def _stacked(x: Any, n: Any) -> Any:
+    def more(i: Any, array: Any) -> Any:
+        return i + 1, array.write(i, tf.sin(x[i]))
+
+    start = 0, tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[])
+    return tf.while_loop(lambda i, array: i < n, more, start)[1].stack()
+
+
+def _sloped(f: Callable[[Any], Any], x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+
 def text(seed: int) -> str:
     """The source of a program."""
     rng = random.Random(seed)
@@ -200,6 +239,7 @@ def text(seed: int) -> str:
 
 def program(seed: int) -> Callable[..., Any]:
     names = {"tf": tf, "looped": _looped, "grown": _grown, "doubled": _doubled, "gram": _gram}
+    names |= {"stacked": _stacked, "sloped": _sloped}
     exec(text(seed), names)
     return names["f"]  # type: ignore[return-value]
 

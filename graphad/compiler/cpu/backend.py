@@ -382,12 +382,10 @@ class Cpu(Backend):
             places |= {lapack.B: SECOND} if len(walks) == 3 else {lapack.B: FIRST}
         return [Part(Step(function, words, tuple(places)), tuple([(k, 0) for k in places.values()]))]
 
-    def call(
-        self, compute: calls.Compute, operands: Sequence[calls.Shaped], results: Sequence[calls.Shaped]
-    ) -> tuple[Step, object]:
-        called = calls.Called(compute, operands, results)
-        places = range(calls.OPERANDS, calls.OPERANDS + len(operands) + len(results))
-        return Step(calls.kernel(), calls.words_of(called), tuple(places)), called
+    def call(self, made: calls.Sized, places: int, sizes: Sequence[int]) -> tuple[Step, object]:
+        called = calls.Called(made, places, len(sizes))
+        at = range(calls.OPERANDS, calls.OPERANDS + places)
+        return Step(calls.kernel(), calls.words_of(called, sizes), tuple(at)), called
 
     def repeat(self) -> int:
         return repeat.kernel()

@@ -13,6 +13,7 @@ from graphad.compiler.cuda.launches import INDICES, WORD, Launches, Place, has_b
 from graphad.compiler.cuda.written import Written
 from graphad.compiler.rows import Step
 from graphad.compiler.source import code_of
+from graphad.compiler.spots import Given, spot
 from graphad.core.dtypes import as_dtype
 from graphad.kernels import forms
 from graphad.kernels.sites import row_strides
@@ -49,51 +50,27 @@ class _Steps(Launches):
     """Collects the steps of one routine."""
 
     def placed(self, form: forms.Placed, dtypes: Sequence[str]) -> None:
-        shapes, dtype = self.shapes, as_dtype(dtypes[0])
-        whole = shapes[-1] if form.way == "spread" else shapes[0]
-        part = shapes[{"take": -1, "put": 1, "spread": 0}[form.way]]
-        strides, inner = row_strides(whole), row_strides(part)
+        dtype, found = as_dtype(dtypes[0]), spot(form, dtypes, self.shapes)
         bounds: list[list[int]] = []
         numbers: list[tuple[int, Place]] = []  # the word of an address, and the place of the number
-        axes: list[int] = []
-        offset = axis = at = 0
-        for bound in form.bounds:
-            if bound == "new":
-                at += 1
-                continue
-            extent, stride = whole[axis], strides[axis]
-            axis += 1
-            kind, low, high, step = bound
-            if kind == "fixed":
-                offset += low * stride
-            else:
-                words: list[int] = []
-                for value, default in ((low, 0), (high, extent)):
-                    size = 0
-                    if type(value) is tuple:  # ("at", k) or ("at", k, i): a number among the operands
-                        operand = form.own + value[1] - 1
-                        size = as_dtype(dtypes[operand]).itemsize
-                        place = operand, size * (value[2] if len(value) > 2 else 0)
-                        numbers.append((8 * len(bounds) + len(words), place))
-                    words += [0 if size else default if value is None else value, size]
-                bounds.append([*words, extent, -1 if kind == "index" else part[at], step, stride])
-            if kind != "index":
-                axes += [part[at], stride * step, inner[at]]
-                at += 1
-        self._begin(form.way, dtype.numpy, whole)
+        for bound in found.bounds:
+            words: list[int] = []
+            for number in (bound.low, bound.high):
+                if isinstance(number, Given):
+                    numbers.append((8 * len(bounds) + len(words), number.place))
+                    words += [0, number.itemsize]
+                else:
+                    words += [number, 0]
+            bounds.append([*words, bound.extent, bound.many, bound.step, bound.stride])
+        self._begin(form.way, dtype.numpy, found.whole)
         self._spot(bounds, numbers)
-        array, piece = {
-            "take": ((FIRST, 0), (RESULT, 0)),
-            "put": ((RESULT, 0), (SECOND, 0)),
-            "spread": ((RESULT, 0), (FIRST, 0)),
-        }[form.way]
-        array = array[0], offset * dtype.itemsize
-        takes = form.way == "take"
-        kernel = Written(
-            "part", (("X", moved_code(self.codes[0])),), len(axes) // 3, join="take" if takes else "put"
-        )
+        takes, kind = form.way == "take", (("X", moved_code(self.codes[0])),)
+        kernel = Written("part", kind, len(found.axes), join="take" if takes else "put")
+        array, piece = (found.array, found.offset * dtype.itemsize), (found.piece, 0)
         places = [(WORK, 0), array, piece] if takes else [(WORK, 0), piece, array]
-        self.launch(kernel, math.prod(part), max(math.prod(whole), math.prod(part)), places, *axes)
+        most = max(math.prod(found.whole), math.prod(found.part))
+        axes = [number for axis in found.axes for number in axis]
+        self.launch(kernel, math.prod(found.part), most, places, *axes)
 
     def _begin(self, way: str, dtype: np.dtype, whole: Sequence[int]) -> None:
         """The array before the part is written: a copy of the first operand, or zeros."""

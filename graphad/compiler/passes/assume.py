@@ -25,8 +25,10 @@ from graphad.compiler.passes.compared import AsSized, Comparing
 from graphad.core.bind import bind, is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import (
+    QUOTIENT,
     Dim,
     Relation,
+    Relations,
     Size,
     UndecidedSize,
     at_most,
@@ -36,6 +38,7 @@ from graphad.core.dims import (
 )
 from graphad.core.dtypes import int32, int64
 from graphad.core.errors import GraphadError
+from graphad.core.levels import current
 from graphad.core.light import NamedTuple
 from graphad.core.op import IO, Op, output_specs
 from graphad.core.run_sizes import FindsSizes
@@ -47,7 +50,7 @@ from graphad.ops.array.sequence import Range
 from graphad.ops.array.shape import SizeVector
 from graphad.ops.array.slice import GetItem
 from graphad.ops.array.strided import Slice
-from graphad.ops.math.arithmetic import Add, Mul, Sub
+from graphad.ops.math.arithmetic import Add, Floordiv, Mul, Sub
 from graphad.ops.math.cast import Cast
 from graphad.ops.math.select import Maximum, Minimum
 from graphad.trace.numbered import symbols_of
@@ -58,6 +61,7 @@ from graphad.trace.tracer import SymbolicTensor
 if TYPE_CHECKING:
     from graphad.core.annotations import Array
     from graphad.core.tensor import Tensor
+    from graphad.ops.control.loop import Loop
 
     Bound = int | tuple[Any, ...] | None  # of a slice: a number, or a reference to an input
     Term: TypeAlias = "int | _Size"  # a value of the new graph, or a size
@@ -80,7 +84,7 @@ class Assumed(NamedTuple):
     checks: Checks
     rooms: Mapping[str, Size]
     is_open: bool = False
-    relations: list[Relation] = []
+    relations: Relations = Relations()
 
 
 def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
@@ -89,7 +93,7 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
     """
     made: dict[Op, Hashable] = {}
     found_rooms: dict[str, Size] = {}
-    relations: list[Relation] = []
+    relations = Relations()
     opened: list[Op] = []
     try:
         making = functools.partial(
@@ -107,6 +111,7 @@ def assumed(graph: Graph, measures: bool, room: int = ROOM) -> Assumed | None:
         if is_mistake(error):
             raise
         return None  # sizes that do not fit the others are not the actual ones
+    relations.compute = None
     held = _ops(found)
     made = {op: check for op, check in made.items() if op in held}  # some graphs are replayed several times
     is_open = bool(opened) or any(type(check) is tuple and check[0] == "count" for check in made.values())
@@ -158,7 +163,7 @@ class Assuming(Comparing):
         rooms: dict[str, Size] | None,
         prints: bool,
         room: int,
-        relations: list[Relation],
+        relations: Relations,
         opened: list[Op],
         *given: Any,
     ) -> None:
@@ -168,6 +173,9 @@ class Assuming(Comparing):
         self._rooms = rooms
         self._room = room
         self._relations = relations
+        # of what is computed in a branch or round, the symbol would be known there only
+        if relations.compute is None:
+            relations.compute = self._compute
         self._found: set[str] = set()  # the symbols of sizes that this trace finds
         self._symbols: dict[Hashable, Dim] = {}
         self._counts: dict[Sum, Size] = {}  # the symbols of integers that are sizes
@@ -198,6 +206,9 @@ class Assuming(Comparing):
             for name in self.symbols - before.symbols:
                 del self._rooms[name]
         self._relations[:] = before.relations
+        known, computed = before.symbols, self._relations.computed
+        for key in [key for key, symbol in computed.items() if not symbol.symbols <= known]:
+            del computed[key]
 
     def process(self, op: Op, inputs: Sequence[Any]) -> tuple[Any, ...]:
         if op.structured and self._rooms is not None and (op.branches or op.repeats):
@@ -208,6 +219,8 @@ class Assuming(Comparing):
         found = None if self._rooms is None else self._counted(op, inputs)
         if found is not None:
             return found
+        if op.repeats and self._rooms is not None:
+            op = self._with_steps(op, inputs[0])  # type: ignore[arg-type]
         if op.refers and self._knows_some(op, inputs):
             return super().process(op, inputs)  # which binds it with these numbers
         if self._rooms is not None:
@@ -287,10 +300,11 @@ class Assuming(Comparing):
             for x in np.ravel(known)
         )
 
-    def sized(self, x: Tensor) -> Any:
+    def sized(self, x: Tensor, most: Size | None = None) -> Any:
         """Integers as sizes, those that only the run knows as symbols; None where the run cannot compare them.
 
-        It has no answer where one is negative, or larger than there is room for: then the op says what it is.
+        It has no answer where one is negative, or larger than there is room for, which is `most` if that is known: then the op
+        says what it is.
         """
         known = self.known_values(x)
         if self._is_size(known):
@@ -303,7 +317,7 @@ class Assuming(Comparing):
         key = self._count_of(x)
         number = self._sum_of_sizes(key)
         if number is None and key not in self._counts:
-            number = self._counts[key] = self._symbol(self._room, 1, None, key)
+            number = self._counts[key] = self._symbol(self._room if most is None else most, 1, None, key)
             self._note_count(x, number)
             return number
         number = self._counts[key] if number is None else number
@@ -316,6 +330,26 @@ class Assuming(Comparing):
         """Let the run find the size that an integer is."""
         limits = [lift(np.zeros((), x.dtype.numpy)), x, lift(np.ones((), x.dtype.numpy))]
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
+
+    def _with_steps(self, op: Loop, limit: Any) -> Loop:
+        """A loop whose results have one slice for each step, so many steps as its limit says, which the run finds."""
+        if op.test is not None or op.n_xs or not op.n_ys or op.steps is not None:
+            return op
+        if not all(is_definite(spec.dims) for spec in op.results.ys(op.body.output_specs)):
+            return op
+        steps = self.sized(limit)
+        return op if steps is None else op.counted(steps[()] if isinstance(steps, np.ndarray) else steps)
+
+    def _compute(self, way: str, a: Any, b: Any) -> Any:
+        """The symbol of a quotient or minimum of sizes, which the run computes; it has no answer where it is negative."""
+        if self._rooms is None or current() is not self or not run_time_symbols((a, b)) <= self._found:
+            return None
+        of = tuple([self.size(size, int64) for size in (a, b)])
+        mosts = [self.most(size) for size in (a, b)]
+        if way == QUOTIENT:
+            most = mosts[0] // b if type(mosts[0]) is int else mosts[0]
+            return self.sized(self.node(Floordiv(), of)[0], most)
+        return self.sized(self.node(Minimum(), of)[0], mosts[0] if at_most(*mosts) else mosts[1])
 
     def _sum_of_sizes(self, key: Sum) -> Size | None:
         """An integer of `_count_of` as a sum of sizes that are known, or that are symbols already; None where it may be negative,

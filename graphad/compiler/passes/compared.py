@@ -19,7 +19,7 @@ from graphad.core.bind import is_mistake
 from graphad.core.convert import lift
 from graphad.core.dims import (
     Dim,
-    Relation,
+    Relations,
     Size,
     UndecidedSize,
     divide_exactly,
@@ -52,7 +52,7 @@ class Comparing(Specialiser):
     """A replay in which sizes that the run finds are compared; what it needs besides is in `assume`."""
 
     _rooms: dict[str, Size] | None  # the largest of each size that the run finds; None if it finds none
-    _relations: list[Relation]
+    _relations: Relations
     _found: set[str]  # the symbols of sizes that this trace finds
     _symbols: dict[Hashable, Dim]
     most: Callable[[Size], Size]
@@ -81,7 +81,7 @@ class Comparing(Specialiser):
             return None
         sizes = [size for spec in specs for size in spec.dims]
         found = [*dict.fromkeys([size for size in sizes if run_time_symbols([size])])][:_FEW]
-        sizes += [size for name in op.attributes for size in _whole_numbers(getattr(op, name))]
+        sizes += [size for name in op.attributes for size in _sizes_in(getattr(op, name))]
         for a, b in [(a, b) for a in found for b in dict.fromkeys(sizes) if a != b and not is_one(b)][
             :_PAIRS
         ]:
@@ -169,11 +169,11 @@ def _is_zero(size: Size) -> bool:
     return type(size) is int and size == 0
 
 
-def _whole_numbers(x: object) -> list[int]:
-    """The numbers from 0 on in an attribute."""
+def _sizes_in(x: object) -> list[Any]:
+    """The sizes in an attribute: numbers from 0 on, and what the run finds."""
     if type(x) is tuple:
-        return [number for each in x for number in _whole_numbers(each)]
-    return [x] if type(x) is int and x >= 0 else []
+        return [size for each in x for size in _sizes_in(each)]
+    return [x] if isinstance(x, Dim) or (type(x) is int and x >= 0) else []
 
 
 class AsSized:

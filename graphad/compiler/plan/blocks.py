@@ -128,7 +128,9 @@ class Blocks:
             step = words[layout.strides[operand, 0]] if kind == STRIDED else int(kind)
             stride = step * scale * access.dtype.itemsize * self.block if self.is_cut else 0
             places.append((word, self._moving(scope.place(site), stride, first)))
-        made = scope.filled(scope.address(kernel), words, places, scope.backend.work(loop, scope.numbers))
+        made = scope.filled(
+            scope.binding.address(kernel), words, places, scope.backend.work(loop, scope.numbers)
+        )
         made.loop = loop
         return made
 

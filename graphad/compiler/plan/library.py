@@ -79,7 +79,7 @@ def _nanoseconds(a: Walk, c: Walk) -> float:
 def _mask(scope: Scope, size: int) -> Place:
     """Where a triangle of true is."""
     address, kept = scope.backend.constant(np.tri(size, dtype=np.bool_))
-    scope.keep.append(kept)
+    scope.binding.keep.append(kept)
     return Place.of(FIXED, address, 0, kept.nbytes)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from graphad.compiler import rows as table
 from graphad.compiler.plan.places import ARENA, ARGUMENT, Made, Place
 from graphad.compiler.rows import Patch, Row
+from graphad.compiler.units import CALL, ROUTINE, is_contiguous
 from graphad.core.dims import (
     Dim,
     Monomial,
@@ -44,6 +45,15 @@ _FEW = 4
 Path = tuple[Any, ...]  # numbers of rows, and between them numbers of tables
 _MOST_POINTS = 32  # sets of numbers for which rows are checked
 _SMALLEST_ROOM = 16  # so that there are a few smaller sizes; sizes 0 and 1 may have words of their own form
+
+
+class Uneven(UnavailableError):
+    """Rows depend on a size in another way than as multiples of it: those of `unit`, or the one with the number `row`, if that is
+    known."""
+
+    def __init__(self, name: str = "", row: int | None = None, unit: Unit | None = None) -> None:
+        super().__init__(f"plan: a step depends on a size that only the run finds, {name}, in no simple way")
+        self.row, self.unit = row, unit
 
 
 def rooms(found: Mapping[str, Size], numbers: Mapping[str, int]) -> dict[str, int]:
@@ -75,7 +85,7 @@ def points(
             out = [dict(each) for each in dict.fromkeys([tuple(each.items()) for each in every])]
             out = out[:_MOST_POINTS]
     if not out:
-        raise _no_plan()
+        raise Uneven()
     return out
 
 
@@ -123,7 +133,7 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
         words = [0] * table.MEASURED
         places: list[tuple[int, Place]] = []
         # A size that is the symbol itself has its largest value here.
-        words[table.M_EXTENT] = evaluate(most, scope.room) if most is symbol else scope.size(most)
+        words[table.M_EXTENT] = evaluate(most, scope.binding.room) if most is symbol else scope.size(most)
         words[table.M_STEP] = step
         words[table.M_LAST] = scope.size(symbol)
         for bound, default, word, width in (
@@ -140,8 +150,8 @@ def measuring(scope: Scope, unit: Unit) -> list[Made]:
             if scope.checks is not False:
                 place.check(0, words[width] if step else words[table.M_EXTENT])
             places.append((word, place))
-        if name in scope.found:
-            places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.found[name], 8)))
+        if name in scope.binding.found:
+            places.append((table.M_NUMBER, Place.of(ARENA, 0, scope.binding.found[name], 8)))
         made = scope.filled(scope.backend.measure(), words, places, 20)
         made.row = made.row._replace(finds=name)
         out.append(made)
@@ -167,31 +177,64 @@ def sizes_of(part: Partition) -> list[str]:
 
 
 def add_patched(builder: Any, scope: Scope, units: Sequence[Unit], first: int) -> float:
-    """Add the rows of units, the first of which is at position `first`, to a builder. Returns: their work."""
+    """Add the rows of units, the first of which is at position `first`, to a builder. Returns: their work.
+
+    A routine whose rows depend on sizes in another way, as those of a convolution on the size of images, becomes a call of its
+    op.
+    """
     _require_room(scope.places.values())
+    try:
+        rows, work = _patched_rows(scope, units, first)
+    except Uneven as error:
+        if error.unit is None or not _is_called(error.unit):
+            raise
+        return add_patched(builder, scope, units, first)
+    for row in rows:
+        builder.add_row(row)
+    return work
+
+
+def _is_called(unit: Unit) -> bool:
+    """Let a plan call the op of a routine. Returns: whether that is possible."""
+    if unit.kind == ROUTINE and not unit.nodes[0].op.effects and all(map(is_contiguous, unit.reads)):
+        unit.kind, unit.why = (
+            CALL,
+            "what its routine does depends in no simple way on sizes that only the run finds",
+        )
+        return True
+    return False
+
+
+def _patched_rows(scope: Scope, units: Sequence[Unit], first: int) -> tuple[list[Row], float]:
+    """The rows of units, in which rows that find sizes change words, and their work."""
     places, works = scope.places.copy(), []
+    counts: dict[int, int] = {}  # how many rows each unit has
 
     def make(numbers: Mapping[str, int], asked: Callable[[Unit], bool] | None = None) -> list[Row]:
         each = scope.with_numbers(numbers, places, asked)
-        made = [
-            made for at, unit in enumerate(units, first) for made in each.make(unit, each.places.get(-1 - at))
-        ]
-        works.append(sum([each.work for each in made]))
-        return [each.row for each in made]
+        made = [each.make(unit, each.places.get(-1 - at)) for at, unit in enumerate(units, first)]
+        works.append(sum([one.work for of_unit in made for one in of_unit]))
+        for unit, of_unit in zip(units, made, strict=True):
+            if asked is None and counts.setdefault(unit.index, len(of_unit)) != len(of_unit):
+                raise Uneven(unit=unit)
+        return [one.row for of_unit in made for one in of_unit]
 
     known = known_before(scope.part)
     try:
         for relations in dict.fromkeys(known.values()):
-            for numbers in points(scope.part.rooms, relations, scope.sizes):
+            for numbers in points(scope.part.rooms, relations, scope.binding.sizes):
                 make(numbers, lambda unit, relations=relations: known[id(unit)] == relations)  # type: ignore[misc]
     except InternalError as error:  # as the memory of an array that comes before what says how large it is
         raise UnavailableError("plan: an array comes before what compares its sizes") from error
 
     with related([]):
         products = products_of(scope.part)
-    for row in patched(make, scope.numbers, products):
-        builder.add_row(row)
-    return works[0]
+    try:
+        return patched(make, scope.numbers, products), works[0]
+    except Uneven as error:
+        if error.unit is None and error.row is not None:
+            error.unit = [unit for unit in units for _ in range(counts[unit.index])][error.row]
+        raise
 
 
 def require_rising(specs: Sequence[TensorSpec]) -> None:
@@ -207,7 +250,7 @@ def require_rising(specs: Sequence[TensorSpec]) -> None:
                 for monomial, factor in size.terms.items()
             )
             if falls or 0 in [size for size in dims if type(size) is int]:
-                raise _no_plan(name)
+                raise Uneven(name)
 
 
 def _require_room(places: Iterable[Place]) -> None:
@@ -245,7 +288,7 @@ def patched(
         if name in finders:
             rows = _with_patches(rows, finders, name, mine)
         elif mine:
-            raise _no_plan(name)
+            raise Uneven(name)
     return rows
 
 
@@ -292,16 +335,17 @@ def _slopes(
     chosen, inverse, whole = _solved(samples, len(monomials))
     slopes: dict[Monomial, dict[tuple[Path, int], int]] = {each: {} for each in monomials}
     for place in dict.fromkeys(place for each in found for place in each):
+        (row, *_), _ = place
         changes = [each.get(place, 0) for each in found]
         factors = []
         for line in inverse:
             factor, rest = divmod(sum([a * changes[k] for a, k in zip(line, chosen, strict=True)]), whole)
             if rest:
-                raise _no_plan()
+                raise Uneven(row=row)
             factors.append(factor)
         for sample, change in zip(samples, changes, strict=True):
             if sum([a * b for a, b in zip(sample, factors, strict=True)]) != change:
-                raise _no_plan()
+                raise Uneven(row=row)
         for each, factor in zip(monomials, factors, strict=True):
             if factor:
                 slopes[each][place] = factor
@@ -360,7 +404,7 @@ def _solved(samples: Sequence[Sequence[int]], count: int) -> tuple[list[int], li
         if len(chosen) == count:
             break
     if len(chosen) < count:
-        raise _no_plan()
+        raise Uneven()
     inverse = [line[count:] for _, line in sorted(lines)]
     whole = math.lcm(*[x.denominator for line in inverse for x in line])
     return chosen, [[int(x * whole) for x in line] for line in inverse], whole
@@ -371,7 +415,7 @@ def _differences(
 ) -> Iterator[tuple[tuple[Path, int], int]]:
     """By path and word, the difference of its number in the same rows for other sizes."""
     if len(rows) != len(others):
-        raise _no_plan()
+        raise Uneven(row=path[0] if path else None)
     for at, (a, b) in enumerate(zip(rows, others, strict=True)):
         alike = (
             a.function == b.function
@@ -382,7 +426,7 @@ def _differences(
             and [word for word, _ in a.tables] == [word for word, _ in b.tables]
         )
         if not alike:
-            raise _no_plan()
+            raise Uneven(row=(*path, at)[0])
         for word, (x, y) in enumerate(zip(a.words, b.words, strict=True)):
             if x != y and not (a.finds and word == table.M_LAST):
                 yield ((*path, at), word), int(y) - int(x)
@@ -407,7 +451,7 @@ def _with_patches(
     for monomial, changes in slopes.items():
         others = [each for each in monomial if each != name]
         if len(others) > table.GROUP_FACTORS or not all(each in finders for each in others):
-            raise _no_plan(name)
+            raise Uneven(name)
         first = table.MEASURED + len(words)
         words += [0] * table.GROUP
         words[first - table.MEASURED + table.GROUP_POWER] = len(monomial) - len(others)
@@ -416,7 +460,7 @@ def _with_patches(
             patches.append(Patch(first + table.GROUP_FACTOR + k, finders[each], table.M_LAST))
         for (path, word), slope in changes.items():
             if list(path[: len(around)]) != around or path[len(around)] <= at:
-                raise _no_plan(name)
+                raise Uneven(name)
             patches.append(Patch(table.MEASURED + len(words), path, word))
             words += [0, slope]
 
@@ -440,12 +484,6 @@ def _replaced(rows: Sequence[Row], path: Sequence[Any], change: Callable[[Row], 
     tables[number] = tables[number][0], _replaced(tables[number][1], inner, change)
     out[at] = out[at]._replace(tables=tables)
     return out
-
-
-def _no_plan(name: str = "") -> UnavailableError:
-    return UnavailableError(
-        f"plan: a step depends on a size that only the run finds, {name}, in no simple way"
-    )
 
 
 def cuts(

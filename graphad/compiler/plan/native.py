@@ -30,7 +30,7 @@ from graphad.compiler.plan.measured import (
 from graphad.compiler.plan.nested import append
 from graphad.compiler.plan.outcomes import Asked, blame, failed, fit
 from graphad.compiler.plan.places import ARENA as IN_ARENA
-from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Place
+from graphad.compiler.plan.places import ARGUMENT, RELEASE_NANOSECONDS, Address, Binding, Place
 from graphad.compiler.plan.schedule import (
     ARENA,
     CONSTANT,
@@ -163,9 +163,8 @@ class Bound:
         arguments = self.arguments(segment)
         end = segment.first + len(segment.units)
         again, part, has_sizes = self.schedule.is_made_again, self.partition, bool(self.partition.rooms)
-        scope = Scope(
-            part, self.numbers, self._address, self._keep, is_shared=not has_sizes, is_made_again=again
-        )
+        binding = Binding(self._address, self._keep, self.numbers, again, sizes=self._sizes)
+        scope = Scope(part, self.numbers, binding, not has_sizes)
         for k, root in enumerate(arguments):
             size = self._bytes(root) if is_definite(self.partition.specs[root].dims) else 0
             scope.places[root] = Place.of(ARGUMENT, k, 0, size)
@@ -189,7 +188,7 @@ class Bound:
                 self._cells[len(self.images), value] = offset
         self.arena_bytes.append(total)
         builder = self.backend.plan(len(arguments))
-        scope.found, scope.sizes = self._found, self._sizes
+        binding.found = self._found
         work = add_patched(builder, scope, segment.units, segment.first) if has_sizes else 0.0
         for at, unit in enumerate(() if has_sizes else segment.units, segment.first):
             found = scope.make(unit, scope.places.get(-1 - at))

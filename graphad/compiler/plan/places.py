@@ -86,12 +86,34 @@ class Made(Struct):
     apart: bool = False
 
 
+class Binding(Struct):
+    """What the scopes of one native segment share, those of its loops and branches too.
+
+    Attributes:
+      address: Where kernels are.
+      keep: What rows point to.
+      room: The numbers for which there is room, where those of a scope are others (`measured.py`).
+      is_made_again: That of the schedule.
+      shared: What rows for all sizes that the run may find share.
+      sizes: The numbers without those that the run finds.
+      found: The places in the arena of these.
+    """
+
+    address: Address
+    keep: list[Any]
+    room: Mapping[str, int]
+    is_made_again: bool = False
+    shared: dict[Any, Any] = {}
+    sizes: Mapping[str, int] = {}
+    found: Mapping[str, int] = {}
+
+
 class Surroundings(Protocol):
     """What the rows of a chain need from the scope around them; see `steps.Scope`."""
 
     backend: Backend
     numbers: Mapping[str, int]
-    address: Address
+    binding: Binding
     is_shared: bool
 
     def size(self, dim: Any) -> int: ...

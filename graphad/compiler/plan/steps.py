@@ -24,7 +24,7 @@ from graphad.compiler.plan.places import (
     ARENA,
     ARGUMENT,
     FIXED,
-    Address,
+    Binding,
     Made,
     Place,
 )
@@ -75,42 +75,27 @@ else:
 class Scope:
     """The places of the values of one partition; with `is_shared` several threads may run its rows.
 
-    `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads.
-    `is_made_again` is that of the schedule. `room` are the numbers for which there is room, where `numbers` are others
-    (`measured.py`); `shared` is what rows for all of them share. `checks`: whether rows are checked to stay inside of their
-    storage; None where the unit knows. `asked`: for which units that is so; None for all or none. `sizes` are the numbers of a
-    plan without those that the run finds, and `found` are the places in the arena of these.
+    `within` names the loops around it in errors. `regions` counts what tables inside of its rows share among threads. `checks`:
+    whether rows are checked to stay inside of their storage; None where the unit knows. `asked`: for which units that is so; None
+    for all or none.
     """
 
     def __init__(
         self,
         part: Partition,
         numbers: Mapping[str, int],
-        address: Address,
-        keep: list[Any],
-        *,
+        binding: Binding,
         is_shared: bool = False,
         within: str = "",
-        is_made_again: bool = False,
-        room: Mapping[str, int] | None = None,
-        shared: dict[Any, Any] | None = None,
         checks: bool | None = None,
         asked: Callable[[Unit], bool] | None = None,
     ) -> None:
-        self.part = part
+        self.part, self.numbers, self.binding = part, numbers, binding
         self.checks, self.asked = checks, asked
-        self.sizes: Mapping[str, int] = {}
-        self.room = numbers if room is None else room
-        self.shared = {} if shared is None else shared
-        self.found: Mapping[str, int] = {}
         self.within = within
-        self.is_made_again = is_made_again
         self.regions = 0
         self.is_shared = is_shared
         self.backend = part.backend
-        self.numbers = numbers
-        self.address = address
-        self.keep = keep
         self.places: dict[int, Place] = {}
         # Of inner loops that add to the stacks of earlier rounds: how many slices there are, the pair for a run, by the unit; and
         # where the addresses of such stacks belong, by value. See `repeat`.
@@ -121,34 +106,15 @@ class Scope:
 
     def inner(self, part: Partition, op: Op, is_shared: bool = False) -> Scope:
         """The scope of a part of a structured op."""
-        return self._like(
-            part,
-            is_shared=is_shared,
-            within=f" in {op.name}{self.within}",
-            checks=self.checks,
-            asked=self.asked,
-        )
-
-    def _like(self, part: Partition, numbers: Mapping[str, int] | None = None, **options: Any) -> Scope:
-        """A scope of the same plan: what is not given is as here."""
-        return Scope(
-            part,
-            self.numbers if numbers is None else numbers,
-            self.address,
-            self.keep,
-            is_made_again=self.is_made_again,
-            room=self.room,
-            shared=self.shared,
-            **options,
-        )
+        within = f" in {op.name}{self.within}"
+        return Scope(part, self.numbers, self.binding, is_shared, within, self.checks, self.asked)
 
     def with_numbers(
         self, numbers: Mapping[str, int], places: Mapping[int, Place], asked: Callable[[Unit], bool] | None
     ) -> Scope:
         """The same scope, of the plan itself, for other sizes in the same places."""
-        made = self._like(self.part, numbers, checks=False, asked=asked)
+        made = Scope(self.part, numbers, self.binding, checks=False, asked=asked)
         made.places.update(places)
-        made.found = self.found
         return made
 
     def size(self, dim: Size) -> int:
@@ -164,7 +130,7 @@ class Scope:
             if not is_definite(self.part.specs[value].dims):
                 return table.CELL_BYTES
             total = self.part.specs[value].dtype.itemsize * elements(
-                self.part.specs[value].dims or (), self.room
+                self.part.specs[value].dims or (), self.binding.room
             )
             self._bytes[value] = total
         return total
@@ -193,15 +159,15 @@ class Scope:
     def _constant(self, root: int) -> Place:
         data = as_storage(constant_of(self.part, root, self.numbers))
         address, kept = self.backend.constant(data)
-        self.keep.append(kept)
+        self.binding.keep.append(kept)
         return Place.of(FIXED, address, 0, data.nbytes)
 
     def once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """The result of `make`, which rows for other sizes share."""
         key = tuple([id(each) if isinstance(each, Partition) else each for each in key])
-        if key not in self.shared:
-            self.shared[key] = make()
-        return self.shared[key]
+        if key not in self.binding.shared:
+            self.binding.shared[key] = make()
+        return self.binding.shared[key]
 
     def lives(
         self, units: Sequence[Unit], last: Mapping[int, int], first: int = 0
@@ -220,7 +186,7 @@ class Scope:
     def workspace(self, unit: Unit) -> int:
         """Bytes of a unit's workspace."""
         if unit.loop is not None:
-            return self.backend.workspace(unit.loop, self.room)
+            return self.backend.workspace(unit.loop, self.binding.room)
         if unit.repeat is not None or unit.branch is not None:
             return self._maker(unit, None).total
         if unit.kind == ROUTINE:
@@ -229,7 +195,7 @@ class Scope:
             if not unit.writes:
                 return 0
             dims = [*[site.shape for site in unit.reads], self.part.specs[unit.writes[0]].dims or ()]
-            shapes = [tuple([evaluate(n, self.room) for n in each]) for each in dims]
+            shapes = [tuple([evaluate(n, self.binding.room) for n in each]) for each in dims]
             dtype = self.part.specs[unit.writes[0]].dtype.name
             return self.backend.routine_workspace(form, dtype, shapes)
         if unit.kind == GEMM:
@@ -343,7 +309,9 @@ class Scope:
                 place.check(*walk.reach(words))
         if workspace is not None:  # as large as `workspace` says
             places.append((block_layout(loop.kernel).workspace, workspace))
-        made = self.filled(self.address(loop.kernel), words, places, self.backend.work(loop, self.numbers))
+        made = self.filled(
+            self.binding.address(loop.kernel), words, places, self.backend.work(loop, self.numbers)
+        )
         made.loop = loop
         return made
 
@@ -359,8 +327,8 @@ class Scope:
     def _stages(self, unit: Unit, workspace: Place | None, is_inside: bool) -> Made:
         nest = unit.loop
         assert isinstance(nest, Nest)
-        block = self.backend.block_rows(nest, self.room)
-        held, bases = nest.held(self.room, block), bases_of(nest.kernel)
+        block = self.backend.block_rows(nest, self.binding.room)
+        held, bases = nest.held(self.binding.room, block), bases_of(nest.kernel)
         words = nest.words(self.numbers, block)
         words[stages.BEFORE], words[stages.HELD] = held.first, held.total
         rows = words[stages.ROWS]
@@ -385,7 +353,9 @@ class Scope:
                     place.check(*walk.reach(mine))
         if workspace is not None:
             places.append((stages.WORKSPACE, workspace))
-        made = self.filled(self.address(nest.kernel), words, places, self.backend.work(nest, self.numbers))
+        made = self.filled(
+            self.binding.address(nest.kernel), words, places, self.backend.work(nest, self.numbers)
+        )
         made.loop = nest
         return made
 

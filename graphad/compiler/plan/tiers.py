@@ -220,7 +220,7 @@ class Compilation:
             for each in dict.fromkeys(ways):
                 try:
                     with related(found.relations):
-                        made = self._made_again(each, True)
+                        made = self._made_again(each, True, bool(found.rooms))
                 except UnavailableError as error:
                     self.why_unmeasured = str(error)
                     continue
@@ -266,13 +266,13 @@ class Compilation:
         made._before = self._room or ROOM
         return made
 
-    def _made_again(self, graph: Graph, always: bool = False) -> Schedule | None:
+    def _made_again(self, graph: Graph, always: bool = False, has_calls: bool = False) -> Schedule | None:
         """The schedule of a graph with routines, None if a run without an answer could not be made again; with `always` no error
         is taken for that of the op."""
         from graphad.compiler.partition import partition
         from graphad.compiler.plan.schedule import schedule
 
-        part = partition(graph, self.options, self.backend, has_routines=True)
+        part = partition(graph, self.options, self.backend, True, has_calls)
         made = schedule(part, is_made_again=always or bool(graph.effects & (WRITES | IO)))
         return None if not made.is_single and made.acts_before() else made
 

@@ -10,7 +10,7 @@ import numpy as np
 import graphad.kernels as kernels
 from graphad.core.annotations import Array
 from graphad.core.convert import lift
-from graphad.core.dims import at_most, run_time_symbols
+from graphad.core.dims import UndecidedSize, at_most, run_time_symbols
 from graphad.core.op import Op
 from graphad.core.references import AT, is_reference
 from graphad.core.shapes import Dims, is_definite, ranked
@@ -92,8 +92,11 @@ class Keyed(Op):
         key = []
         sizes = iter(ranked(dims))
         for entry in expand(own.key, len(ranked(dims))):
-            if type(entry) is not str and run_time_symbols([next(sizes)]):
-                if is_slice(entry):
+            size = None if type(entry) is str else next(sizes)
+            if run_time_symbols([size]):
+                if is_slice(entry) and is_settled(entry, size):
+                    pass
+                elif is_slice(entry):
                     entry = (entry[0], given(entry[1]), given(entry[2]), *entry[3:])
                 else:
                     entry = given(entry)
@@ -113,6 +116,14 @@ class Keyed(Op):
 def sized(key: Key, difference: Callable[[int, int], Any]) -> Key:
     """The key whose slices from input to input have their difference as their size, which they have unless they are clipped."""
     return tuple([_sized(entry, difference) for entry in key])
+
+
+def is_settled(entry: Any, size: Any) -> bool:
+    """Whether numbers say how many elements a slice takes, as of `x[:n]` for the size n itself."""
+    try:
+        return not is_measured(entry) and resolve_slice(entry, size) is not None
+    except UndecidedSize:
+        return False
 
 
 def measured(key: Key, dims: Dims, symbol: Callable[..., Any]) -> Key:

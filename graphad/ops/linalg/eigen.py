@@ -22,6 +22,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift
+from graphad.core.dims import least
 from graphad.core.dtypes import as_dtype
 from graphad.core.errors import MatrixError, MissingGradientError
 from graphad.core.op import define, else_eval
@@ -189,11 +190,11 @@ class Svd(PartsOfMatrix):
         if x.dims is None:
             return TensorSpec.of(None, real), x, x
         *lead, m, n = x.dims
-        least = None if m is None or n is None else m if m == n or m < n else n
+        count = None if m is None or n is None else least(m, n)
         return (
-            TensorSpec.of((*lead, least), real),
-            x.with_dims((*lead, m, m if self.full else least)),
-            x.with_dims((*lead, n, n if self.full else least)),
+            TensorSpec.of((*lead, count), real),
+            x.with_dims((*lead, m, m if self.full else count)),
+            x.with_dims((*lead, n, n if self.full else count)),
         )
 
     def eval(self, x: Array) -> tuple[Array, ...]:

@@ -18,6 +18,7 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, lift_pair
+from graphad.core.dims import least
 from graphad.core.dtypes import DType, as_dtype, float16, float32, int32, int64
 from graphad.core.errors import ArgumentTypeError, MatrixError, MissingGradientError
 from graphad.core.op import define, else_eval, no_form
@@ -54,7 +55,7 @@ class _Factors(PartsOfMatrix):
 
 
 def _least(m: int | None, n: int | None) -> int | None:
-    return None if m is None or n is None else m if m == n or m < n else n
+    return None if m is None or n is None else least(m, n)
 
 
 def _lower(x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from graphad.core import arrays
 from graphad.core.annotations import Array, BatchContext, Cotangents, Ranked, RowAxes, RowAxis, VjpContext
 from graphad.core.bind import bind
 from graphad.core.convert import lift
-from graphad.core.dims import Size
+from graphad.core.dims import QUOTIENT, Size, UndecidedSize, computed
 from graphad.core.errors import InvalidArgumentError
 from graphad.core.op import MIXED, Op, define, else_eval, no_form
 from graphad.core.references import entries_of
@@ -73,7 +73,14 @@ def output_size(
     if padding == "SAME":
         return size if stride == 1 else (size + (stride - 1)) // stride
     size = size if padding == "VALID" else size + sum(padding[place])
-    if size < window:
+    try:
+        fits = size >= window
+    except UndecidedSize:  # a size that a run finds, which has no answer where the window is larger
+        found = computed(QUOTIENT, size - window + stride, stride)
+        if found is None:
+            raise
+        return found
+    if not fits:
         if window >= size + 2 * stride:
             raise InvalidArgumentError(
                 f"{op}: the window covers {window} elements, the input has only {size} (padding included)."

@@ -25,11 +25,11 @@ from graphad.core.annotations import (
 from graphad.core.bind import bind
 from graphad.core.blame import blaming
 from graphad.core.convert import lift, stands_for_tensor
-from graphad.core.dims import Size
+from graphad.core.dims import Size, run_time_symbols
 from graphad.core.dtypes import DType, complex64, complex128, float32, float64
 from graphad.core.errors import ArgumentTypeError, InvalidArgumentError, OutOfRangeError
 from graphad.core.kinds import require_dtype
-from graphad.core.op import MIXED, Op, define
+from graphad.core.op import MIXED, Op, define, else_eval
 from graphad.core.refusal import members
 from graphad.core.schema import Given, Positive
 from graphad.core.shapes import format_dims, normalize_axis, ranked
@@ -123,8 +123,10 @@ class Fft(_Transform):
             return np.fft.ifftn(x, axes=_last(self.rank), norm=norm)
         return np.fft.fftn(x, axes=_last(self.rank), norm=norm)
 
-    def lower(self, x: TensorSpec) -> forms.Form:
-        return forms.Transformed("fft", self.rank, inverse=self.inverse, scaled=self.scaled)
+    @else_eval("NumPy's loops take no transforms of 0 numbers, and the run may find a size of 0")
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        found = forms.Transformed("fft", self.rank, inverse=self.inverse, scaled=self.scaled)
+        return None if run_time_symbols(ranked(x.dims)[-self.rank :]) else found
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Fft(self.rank, not self.inverse, self.scaled), g),)
@@ -168,8 +170,10 @@ class Rfft(_Transform):
         y[..., _ends(n)] = once
         return y
 
-    def lower(self, x: TensorSpec) -> forms.Form:
-        return forms.Transformed("rfft", self.rank, adjoint=self.adjoint)
+    @else_eval("NumPy's loops take no transforms of 0 numbers, and the run may find a size of 0")
+    def lower(self, x: TensorSpec) -> forms.Form | None:
+        found = forms.Transformed("rfft", self.rank, adjoint=self.adjoint)
+        return None if run_time_symbols(ranked(x.dims)[-self.rank :]) else found
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         dims = ctx.shape(0)
@@ -218,8 +222,10 @@ class Irfft(_Transform):
         half[..., _ends(n)] = x[..., _ends(n)]
         return np.fft.irfftn(half, sizes, axes=_last(self.rank), norm="forward")
 
-    def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form:
-        return forms.Transformed("irfft", self.rank, adjoint=self.adjoint)
+    @else_eval("NumPy's loops take no transforms of 0 numbers, and the run may find a size of 0")
+    def lower(self, x: TensorSpec, *given: TensorSpec) -> forms.Form | None:
+        found = forms.Transformed("irfft", self.rank, adjoint=self.adjoint)
+        return None if run_time_symbols((*ranked(x.dims)[-self.rank :], self.size)) else found
 
     def vjp(self, ctx: VjpContext, g: Tensor) -> Cotangents:
         return (bind(Rfft(self.rank, not self.adjoint), g),)

@@ -10,7 +10,7 @@ import pytest
 import graphad as tf
 from graphad.compiler import rows
 from graphad.compiler.cpu.runtime import blas
-from graphad.compiler.plan import host, native, steps, tiers
+from graphad.compiler.plan import host, native, places, steps, tiers
 from graphad.compiler.plan.executable import executable_of
 from graphad.compiler.plan.steps import Place
 from graphad.core.bind import bind
@@ -322,7 +322,7 @@ def test_what_is_no_native_unit_has_no_rows_and_what_is_computed_no_constant() -
     x = np.ones((4, 6), np.float32)
     compilation, numbers = plan_of(lambda x: tf.sin(x) * 2.75, x)
     part = compilation.schedule.partition
-    scope = steps.Scope(part, numbers, compilation.address, [])
+    scope = steps.Scope(part, numbers, places.Binding(compilation.address, [], numbers))
     (unit,) = part.units
     kind, unit.kind = unit.kind, "host"
     with pytest.raises(InternalError, match="a native segment holds a host unit"):

@@ -1,7 +1,8 @@
 """An eval in Python as a plan step, for rounds of native loops: one op without native code does not make the others slow.
 
 The step takes the interpreter's lock and calls a function of Python with the address of its block; that function reads the
-operands' addresses there. What it raises waits in the thread, as after a signal's handler, and ends the run.
+operands' addresses there, and behind them the sizes that the run has found. What it raises waits in the thread, as after a
+signal's handler, and ends the run.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from graphad.compiler.assembly import Function
 from graphad.compiler.cpu.runtime import driver, native
 from graphad.core.ieee import heard, hush, unhush
 
-# words of the step's block: the functions below, the callable, then the addresses of the operands and of the results
+# words of the step's block: the functions below, the callable, then the addresses of the operands and of the results, and sizes
 API, CALLED, OPERANDS = range(3)
 ENSURE, RELEASE, FROM_INT, CALL, DROP = range(5)
 _MOST_VIEWS = 128  # sets of addresses whose arrays a step keeps
 
 Shaped = tuple[tuple[int, ...], np.dtype[Any]]
 Compute = Callable[[list[Any]], Sequence[Any]]
+# For the sizes in the block: what is called, and the operands and the results.
+Sized = Callable[[Sequence[int]], tuple[Compute, Sequence[Shaped], Sequence[Shaped]]]
 
 
 def text() -> str:
@@ -84,53 +87,54 @@ def functions() -> int:
         return ctypes.addressof(_api)
 
 
-def words_of(called: Called) -> list[int]:
+def words_of(called: Called, sizes: Sequence[int]) -> list[int]:
     """The block of a step without the addresses of operands and results; the caller keeps `called` alive."""
-    return [functions(), id(called), *[0] * (len(called.operands) + len(called.results))]
+    return [functions(), id(called), *[0] * called.places, *sizes]
 
 
 class Called:
-    """A Python function that a step calls: `compute` gets arrays at the operands' addresses, and its results are copied to the
-    addresses of the results."""
+    """A Python function that a step calls: it gets arrays at the addresses of the operands, and its results are copied to those
+    of the results. `made` gives it for sizes, `places` is the number of operands and results, `sizes` that of sizes."""
 
-    def __init__(self, compute: Compute, operands: Sequence[Shaped], results: Sequence[Shaped]) -> None:
-        self.compute, self.operands, self.results = compute, operands, results
+    def __init__(self, made: Sized, places: int, sizes: int) -> None:
+        self.made, self.places = made, places
+        self._bytes = 8 * (places + sizes)
         self._blocks: dict[int, Any] = {}
-        self._views: dict[bytes, tuple[list[np.ndarray], list[np.ndarray]]] = {}
-        # Evals get scalars for shape ().
-        self._scalars = [k for k, (shape, _) in enumerate(operands) if not shape]
+        self._views: dict[bytes, tuple[Compute, list[np.ndarray], list[np.ndarray], list[int]]] = {}
 
     def __call__(self, block: int) -> None:
         words = self._blocks.get(block)
         if words is None:
             if len(self._blocks) >= _MOST_VIEWS:
                 self._blocks.clear()
-            size = 8 * (len(self.operands) + len(self.results))
-            words = self._blocks[block] = (ctypes.c_char * size).from_address(block + 8 * OPERANDS)
-        addresses = words.raw
-        views = self._views.get(addresses)
+            words = self._blocks[block] = (ctypes.c_char * self._bytes).from_address(block + 8 * OPERANDS)
+        raw = words.raw
+        views = self._views.get(raw)
         if views is None:
-            views = self._made(addresses)
-        given, into = views
-        if self._scalars:
+            views = self._viewed(raw)
+        compute, given, into, scalars = views
+        if scalars:
             given = given.copy()
-            for k in self._scalars:
+            for k in scalars:
                 given[k] = given[k][()]
         settings = heard()
         try:
             hush()
-            for x, y in zip(into, self.compute(given), strict=True):
+            for x, y in zip(into, compute(given), strict=True):
                 x[...] = y
         finally:
             unhush(settings)
 
-    def _made(self, addresses: bytes) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def _viewed(self, raw: bytes) -> tuple[Compute, list[np.ndarray], list[np.ndarray], list[int]]:
         if len(self._views) >= _MOST_VIEWS:
             self._views.clear()
-        numbers, count = np.frombuffer(addresses, np.int64).tolist(), len(self.operands)
-        found = [view(at, *each) for at, each in zip(numbers, (*self.operands, *self.results), strict=True)]
-        made = self._views[addresses] = found[:count], found[count:]
-        return made
+        numbers = np.frombuffer(raw, np.int64).tolist()
+        compute, operands, results = self.made(numbers[self.places :])
+        found = [view(at, *each) for at, each in zip(numbers, (*operands, *results), strict=False)]
+        # Evals get scalars for shape ().
+        scalars = [k for k, (shape, _) in enumerate(operands) if not shape]
+        views = self._views[raw] = compute, found[: len(operands)], found[len(operands) :], scalars
+        return views
 
 
 def view(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

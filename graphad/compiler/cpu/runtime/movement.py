@@ -289,7 +289,11 @@ def fill_words(
     """The block of a step that stores one value everywhere, pointer left at 0 (word TARGET)."""
     raw = np.asarray(value)
     words = copy_words(raw.itemsize, shape, target_strides, [0] * len(shape))
-    words[VALUE : VALUE + 2] = [int(word) for word in np.frombuffer(raw.tobytes().ljust(16, b"\0"), np.int64)]
+    # An integer with its sign, so that its word grows as it does.
+    wide = raw.astype(np.int64) if raw.dtype.kind == "i" else raw
+    words[VALUE : VALUE + 2] = [
+        int(word) for word in np.frombuffer(wide.tobytes().ljust(16, b"\0"), np.int64)
+    ]
     return words
 
 

@@ -8,7 +8,6 @@ ends with NO_ANSWER: the run is made again op by op, which gives the op's own er
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +19,8 @@ from graphad.compiler.cpu.runtime import movement, native
 from graphad.compiler.cpu.runtime.driver import NO_ANSWER
 from graphad.compiler.cpu.runtime.layout import SIZES
 from graphad.compiler.rows import Step
+from graphad.compiler.spots import Given, spot
 from graphad.core.dtypes import as_dtype
-from graphad.core.errors import InternalError
 from graphad.kernels.forms import Placed
 from graphad.kernels.sites import row_strides
 
@@ -35,7 +34,6 @@ BOUNDS = 5
 LOW, LOW_BYTES, HIGH, HIGH_BYTES, EXTENT, SIZE, STEP, STRIDE = range(8)
 BOUND_WORDS = 8
 COPY = BOUNDS + MOST_BOUNDS * BOUND_WORDS
-WORD_COUNT = COPY + movement.WORD_COUNT
 # words of the step that checks the bounds of blocks
 # sizes, first indices, counts; the results, which are as wide as the first indices; how many; the bytes of the first three
 B_SIZES, B_FIRST, B_MANY, B_LOW, B_HIGH, B_COUNT, B_BYTES = range(7)
@@ -152,64 +150,38 @@ def has(form: Placed, dtypes: Sequence[str]) -> bool:
 
 def parts(form: Placed, dtypes: Sequence[str], shapes: Sequence[Sequence[int]]) -> list[Part]:
     """The steps for operands and a result in C order, of these dtypes and shapes."""
-    whole = shapes[-1] if form.way == "spread" else shapes[0]
-    part = {"take": shapes[-1], "put": shapes[min(1, len(shapes) - 1)], "spread": shapes[0]}[form.way]
-    size = as_dtype(dtypes[0]).itemsize
-    strides = [step * size for step in row_strides(whole)]
-    inner = [step * size for step in row_strides(part)]
-    extents, to_whole, to_part = [], [], []
-    bounds: list[list[int]] = []
-    numbers: list[tuple[int, tuple[int, int]]] = []  # the word of an address, and the place of the number
-    offset = axis = at = 0
-    for bound in form.bounds:
-        if bound == "new":
-            at += 1
-            continue
-        extent, stride = whole[axis], strides[axis]
-        axis += 1
-        kind, low, high, step = bound
-        count = -1 if kind == "index" else part[at]
-        if kind == "fixed":
-            if count and not 0 <= low <= low + (count - 1) * step < extent:
-                raise InternalError(
-                    f"plan: a part of shape {tuple(part)} of an array of shape {tuple(whole)}"
-                )
-            offset += low * stride
-        else:
-            words = [0] * BOUND_WORDS
-            words[EXTENT], words[SIZE], words[STEP], words[STRIDE] = extent, count, step, stride
-            for value, default, word, many in ((low, 0, LOW, LOW_BYTES), (high, extent, HIGH, HIGH_BYTES)):
-                if type(value) is tuple:  # ("at", k) or ("at", k, i): a number among the operands
-                    operand = form.own + value[1] - 1
-                    words[many] = as_dtype(dtypes[operand]).itemsize
-                    place = operand, words[many] * (value[2] if len(value) > 2 else 0)
-                    numbers.append((BOUNDS + BOUND_WORDS * len(bounds) + word, place))
-                else:
-                    words[word] = default if value is None else value
-            bounds.append(words)
-        if kind != "index":
-            extents.append(part[at])
-            to_whole.append(stride * step)
-            to_part.append(inner[at])
-            at += 1
-    if at != len(part) or axis != len(whole) or math.prod(extents) != math.prod(part):
-        raise InternalError(f"plan: a part of shape {tuple(part)} of an array of shape {tuple(whole)}")
+    found, size = spot(form, dtypes, shapes), as_dtype(dtypes[0]).itemsize
+    to_whole = [axis.in_whole * size for axis in found.axes]
+    to_part = [axis.in_part * size for axis in found.axes]
     takes = form.way == "take"
     to, come = (to_part, to_whole) if takes else (to_whole, to_part)
-    words = [0] * WORD_COUNT
+    words = [0] * COPY
     words[COPIES], words[MOVED] = movement.copy_kernel(size), movement.SOURCE if takes else movement.TARGET
-    words[COUNT] = len(bounds)
-    for k, each in enumerate(bounds):
-        words[BOUNDS + k * BOUND_WORDS : BOUNDS + (k + 1) * BOUND_WORDS] = each
-    words[COPY:] = movement.copy_words(size, extents, to, come)
-    where = {"take": (FIRST, RESULT), "put": (RESULT, SECOND), "spread": (RESULT, FIRST)}[form.way]
+    words[COUNT] = len(found.bounds)
+    numbers: list[tuple[int, tuple[int, int]]] = []  # the word of an address, and the place of the number
+    for k, bound in enumerate(found.bounds):
+        first = BOUNDS + k * BOUND_WORDS
+        for number, word, many in ((bound.low, LOW, LOW_BYTES), (bound.high, HIGH, HIGH_BYTES)):
+            if isinstance(number, Given):
+                words[first + many] = number.itemsize
+                numbers.append((first + word, number.place))
+            else:
+                words[first + word] = number
+        words[first + EXTENT : first + BOUND_WORDS] = (
+            bound.extent,
+            bound.many,
+            bound.step,
+            bound.stride * size,
+        )
+    words += movement.copy_words(size, [axis.size for axis in found.axes], to, come)
     step = Step(_kernels()["graphad_placed"], words, (WHOLE, PART, *[word for word, _ in numbers]))
-    found = Part(step, ((where[0], offset), (where[1], 0), *[place for _, place in numbers]))
-    return [*_around(form, as_dtype(dtypes[0]).numpy, whole, strides), found]
+    places = (found.array, found.offset * size), (found.piece, 0), *[place for _, place in numbers]
+    return [*_around(form, as_dtype(dtypes[0]).numpy, found.whole), Part(step, places)]
 
 
-def _around(form: Placed, dtype: np.dtype[Any], whole: Sequence[int], strides: Sequence[int]) -> list[Part]:
+def _around(form: Placed, dtype: np.dtype[Any], whole: Sequence[int]) -> list[Part]:
     """The array before the part is written: a copy of the first operand, or zeros."""
+    strides = [step * dtype.itemsize for step in row_strides(whole)]
     if form.way == "put":
         words = movement.copy_words(dtype.itemsize, whole, strides, strides)
         step = Step(movement.copy_kernel(dtype.itemsize), words, (movement.SOURCE, movement.TARGET))
