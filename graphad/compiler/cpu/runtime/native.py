@@ -138,8 +138,10 @@ def build(text: str, symbols: Iterable[str], unroll: bool = False) -> dict[str, 
 
 def printed(write: Callable[..., str], *given: Any, symbols: Iterable[str]) -> dict[str, int]:
     """Addresses of the functions of the module whose text `write(*given)` is. The text is not written where the cache has its
-    object: the key is made of the source files of this package and of what is given, all of which shows in its `repr`.
+    object: the key is made of the source files of this package, of the name of `write`, a function of a module, and of what is
+    given, all of which shows in its `repr`.
     """
+    assert "<" not in write.__qualname__, write
     digest = digests()
     if None in digest:
         return build(write(*given), symbols)
