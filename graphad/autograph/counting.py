@@ -10,7 +10,6 @@ import numpy as np
 from graphad.core import dtypes
 from graphad.core.convert import lift
 from graphad.core.tensor import Tensor
-from graphad.ops.array.sequence import Steps
 from graphad.ops.array.sequence import range as range_of
 from graphad.ops.array.sizes import known_value, partly_known
 from graphad.ops.control.while_loop import NO_LIMIT
@@ -98,11 +97,7 @@ def counter_of(tensors: Sequence[Any]) -> Counter | None:
     if len(tensors) > 1 or x.dtype is dtypes.uint64:
         return None
     node = maker_of(x)
-    if node is not None and type(node.op) is Steps and x.dtype.is_integer:
-        first, step, dtype = node.op.start, node.op.delta, x.dtype.numpy.type
-        last = first + (x.dims[0] - 1) * step
-        return Counter(*[lift(dtype(each)) for each in (first, last + (1 if step > 0 else -1), step)])
-    if node is None or node.op.evenly is None or x.dims != (None,):
+    if node is None or node.op.evenly is None:
         return None
     first, step = node.op.evenly
     (limit,) = set(range(len(node.inputs))) - {first, step}

@@ -174,7 +174,8 @@ class Assuming(Comparing):
         self._room = room
         self._relations = relations
         # of what is computed in a branch or round, the symbol would be known there only
-        if relations.compute is None:
+        self._is_outermost = relations.compute is None
+        if self._is_outermost:
             relations.compute = self._compute
         self._found: set[str] = set()  # the symbols of sizes that this trace finds
         self._symbols: dict[Hashable, Dim] = {}
@@ -332,8 +333,9 @@ class Assuming(Comparing):
         self.node(self._checking(Range(number), ("count", self._same(x), number)), limits)
 
     def _with_steps(self, op: Loop, limit: Any) -> Loop:
-        """A loop whose results have one slice for each step, so many steps as its limit says, which the run finds."""
-        if op.test is not None or op.n_xs or not op.n_ys or op.steps is not None:
+        """A loop whose results have one slice for each step, so many steps as its limit says, which the run finds. In a branch or
+        round the number would be known there only, and what collects such results needs it."""
+        if not self._is_outermost or op.test is not None or op.n_xs or not op.n_ys or op.steps is not None:
             return op
         if not all(is_definite(spec.dims) for spec in op.results.ys(op.body.output_specs)):
             return op

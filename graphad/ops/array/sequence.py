@@ -147,7 +147,10 @@ class Range(Op):
         if first is None or last is None or step is None:
             return None
         if not isinstance(first, Dim) and not isinstance(last, Dim):
-            return lift(_members(first, _count(first, last, step, start.dtype), step, start.dtype))
+            count = _count(first, last, step, start.dtype)
+            if count > _LONG and start.dtype.is_integer:
+                return bind(Steps(first, count, step, start.dtype))
+            return lift(_members(first, count, step, start.dtype))
         if isinstance(step, Dim) or step not in (1, -1):
             return None
         count = (last - first) * step
@@ -263,9 +266,15 @@ def range(
 
 def _range_of_numbers(first: Any, last: Any, step: Any, dtype: DType) -> Tensor:
     count = _count(first, last, step, dtype)
-    if _LONG < count <= _MOST and dtype.is_integer and current() is not None:
-        return bind(Steps(first, count, step, dtype))
+    if _LONG < count <= _MOST and dtype.is_integer and current() is not None and _fits(last, dtype):
+        numbers = [lift(dtype.numpy.type(x)) for x in (first, last, step)]
+        return bind(Range(count), *numbers)
     return constant_here(in_memory("range", _members, first, count, step, dtype))
+
+
+def _fits(number: int, dtype: DType) -> bool:
+    limits = np.iinfo(dtype.numpy)
+    return bool(limits.min <= number <= limits.max)
 
 
 def _order(dtype: DType) -> tuple[bool, int]:

@@ -2,8 +2,9 @@
 
 The block is laid out in `compiler/rows.py`.
 
-A loop may run for ever. So one that is not known to be short reads the clock from time to time, and each second it lets the
-interpreter handle signals. A handler that raises, as that of Ctrl-C does, ends the loop.
+A loop may run for ever. So one that is not known to be short reads the clock from time to time, and each second it calls a
+function of Python's that does nothing: before that the interpreter handles signals, and exceptions that other threads raise in
+this one. A handler that raises, as that of Ctrl-C does, ends the loop, and so does such an exception.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from graphad.compiler.rows import (
     TEST_ROWS,
 )
 
-# words of the table at `poll`: the clock in seconds, and the functions that check signals under the interpreter's lock
-CLOCK, ENSURE, SIGNALS, RELEASE = range(4)
+# words of the table at `poll`: the clock in seconds, and what calls a function of Python's under the interpreter's lock
+CLOCK, ENSURE, CALL, FUNCTION, DROP, RELEASE = range(6)
 MOST_UNSEEN = 1024  # rounds between two reads of the clock
 
 
@@ -78,9 +79,12 @@ def text() -> str:
             is_same = f.test("eq", now, second.get())
             with f.when(f.emit(f"xor i1 {is_same}, true")):
                 state = f.emit(f"call i32 {f.pointer(poll, ENSURE)}()")
-                came = f.emit(f"call i32 {f.pointer(poll, SIGNALS)}()")
+                result = f.emit(f"call ptr {f.pointer(poll, CALL)}(ptr {f.pointer(poll, FUNCTION)})")
+                is_raised = f.test("eq", result, "null", "ptr")
+                with f.when(f.emit(f"xor i1 {is_raised}, true")):
+                    f.do(f"call void {f.pointer(poll, DROP)}(ptr {result})")
                 f.do(f"call void {f.pointer(poll, RELEASE)}(i32 {state})")
-                status.set(f.choose(f.test("eq", came, 0, "i32"), "i64", 0, driver.INTERRUPTED))
+                status.set(f.choose(is_raised, "i64", driver.INTERRUPTED, 0))
             f.leave(done, f.test("ne", status.get(), 0))
             second.set(now)
             longer = f.emit(
@@ -116,18 +120,31 @@ def text() -> str:
     return "\n".join([SMAX, "declare i64 @llvm.smin.i64(i64, i64)", *growing.functions(), steps, f.text()])
 
 
+def _nothing() -> None:
+    """What a loop calls for the interpreter to handle what waits for it."""
+
+
 _poll: ctypes.Array[ctypes.c_int64] | None = None
 
 
 def poll() -> int:
-    """The word POLL of a loop that signals may end; 0 for a short loop."""
+    """The word POLL of a loop that signals and other threads may end; 0 for a short loop."""
     global _poll
     with native.lock:
         if _poll is None:
             clock = ctypes.CDLL("msvcrt")._time64 if sys.platform == "win32" else ctypes.CDLL(None).time
             api = ctypes.pythonapi
-            functions = (clock, api.PyGILState_Ensure, api.PyErr_CheckSignals, api.PyGILState_Release)
-            _poll = (ctypes.c_int64 * 4)(*[ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions])
+            functions = {
+                CLOCK: clock,
+                ENSURE: api.PyGILState_Ensure,
+                CALL: api.PyObject_CallNoArgs,
+                DROP: api.Py_DecRef,
+                RELEASE: api.PyGILState_Release,
+            }
+            _poll = (ctypes.c_int64 * 6)()
+            for word, function in functions.items():
+                _poll[word] = ctypes.cast(function, ctypes.c_void_p).value or 0
+            _poll[FUNCTION] = id(_nothing)
             native.keep_for_ever(_poll)  # plans hold its address
         return ctypes.addressof(_poll)
 
