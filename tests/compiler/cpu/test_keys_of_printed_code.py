@@ -24,7 +24,9 @@ SILENT = (
     "graphad.kernels.record",
     "graphad.compiler.backend",
     "graphad.compiler.cache",
+    "graphad.compiler.service",  # which has texts compiled
     "graphad.compiler.source",
+    "graphad.compiler.spots",  # words of steps
     "graphad.compiler.cpu.image",
     "graphad.compiler.cpu.target",
     "graphad.compiler.cpu.vectormath.recipes",  # its texts are given to those who print, and are in the key as they are
