@@ -143,14 +143,14 @@ class Range(Op):
 
     def fold(self, ctx: FoldContext, start: Ranked, limit: Ranked, delta: Ranked) -> Tensor | None:
         first, last, step = (known_scalar(ctx, x) for x in (start, limit, delta))
-        if first is None or last is None or step is None:
+        if first is None or last is None or step is None or isinstance(step, Dim):
             return None
         if not isinstance(first, Dim) and not isinstance(last, Dim):
             count = _count(first, last, step, start.dtype)
             if count > _LONG and start.dtype.is_integer:
                 return bind(Steps(first, count, step, start.dtype))
             return lift(_members(first, count, step, start.dtype))
-        if isinstance(step, Dim) or step not in (1, -1):
+        if step not in (1, -1):
             return None
         count = (last - first) * step
         if not isinstance(first, Dim):
