@@ -79,7 +79,9 @@ class Counter:
 def _distance(low: Tensor, high: Tensor) -> Tensor:
     """The number of integers from `low` to below `high`. If they certainly fit their dtype, it is computed by sums, which keep
     sizes known."""
-    start = known_value(low)
+    start, end = known_value(low), known_value(high)
+    if start is not None and end is not None:
+        return lift(np.int32(min(max(end.item() - start.item(), 0), NO_LIMIT)))
     if start is not None and start >= -1 and (low.dtype is dtypes.int32 or partly_known(high) is not None):
         return cast(maximum(high, low) - low, dtypes.int32)
     low, high = [cast(x, dtypes.int64) for x in (low, high)]

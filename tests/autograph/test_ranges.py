@@ -230,3 +230,28 @@ def test_variables_are_read_where_numbers_are_asked_for():
     n.assign(4)
     rate.assign(1.5)
     assert float(f(tf.constant(1.0))) == 1.0 + 6.0 + 4.0
+
+
+@pytest.mark.parametrize("jit", [None, True])
+def test_a_loop_counts_through_more_numbers_than_a_loop_has_steps(jit):
+    @tf.function(jit_compile=jit)
+    def total():
+        found = tf.constant(0, tf.int64)
+        for i in tf.range(2**40, dtype=tf.int64):
+            if i > 100:
+                break
+            found += i
+        return found
+
+    assert int(total()) == 5050
+
+
+@pytest.mark.parametrize(
+    "numbers, dtype",
+    [((-(2**42), 5, 2**19), tf.int32), ((-(2**21), 5, 1), tf.int8), ((0.5, 2e6, 0.5), tf.int32)],
+)
+def test_long_ranges_of_limits_that_their_dtype_has_not_are_those_of_eager_code(numbers, dtype):
+    wanted = tf.range(*numbers, dtype=dtype)
+    found = tf.function(lambda: tf.range(*numbers, dtype=dtype))()
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)

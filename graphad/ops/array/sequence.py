@@ -45,9 +45,8 @@ from graphad.ops.math.cast import Cast, cast
 from graphad.ops.math.rounding import ceil, rint
 from graphad.ops.math.select import maximum, where
 
-_LONG = (
-    1 << 20
-)  # elements of a range that a traced function makes when it runs, if it needs it: loops count through it
+# Members of a range that a traced function makes when it runs, if it needs it: loops count through it.
+_LONG = 1 << 20
 _MOST = 2**47  # NumPy has no longer arrays, and makes an empty one where their size overflows
 
 
@@ -144,14 +143,14 @@ class Range(Op):
 
     def fold(self, ctx: FoldContext, start: Ranked, limit: Ranked, delta: Ranked) -> Tensor | None:
         first, last, step = (known_scalar(ctx, x) for x in (start, limit, delta))
-        if first is None or last is None or step is None:
+        if first is None or last is None or step is None or isinstance(step, Dim):
             return None
         if not isinstance(first, Dim) and not isinstance(last, Dim):
             count = _count(first, last, step, start.dtype)
             if count > _LONG and start.dtype.is_integer:
                 return bind(Steps(first, count, step, start.dtype))
             return lift(_members(first, count, step, start.dtype))
-        if isinstance(step, Dim) or step not in (1, -1):
+        if step not in (1, -1):
             return None
         count = (last - first) * step
         if not isinstance(first, Dim):
@@ -266,13 +265,17 @@ def range(
 
 def _range_of_numbers(first: Any, last: Any, step: Any, dtype: DType) -> Tensor:
     count = _count(first, last, step, dtype)
-    if _LONG < count <= _MOST and dtype.is_integer and current() is not None and _fits(last, dtype):
-        numbers = [lift(dtype.numpy.type(x)) for x in (first, last, step)]
-        return bind(Range(count), *numbers)
+    numbers = first, last, step
+    if _LONG < count <= _MOST and current() is not None and all(_fits(x, dtype) for x in numbers):
+        operands = [lift(dtype.numpy.type(x)) for x in numbers]
+        return bind(Range(count), *operands)
     return constant_here(in_memory("range", _members, first, count, step, dtype))
 
 
-def _fits(number: int, dtype: DType) -> bool:
+def _fits(number: float, dtype: DType) -> bool:
+    """Whether integers of a dtype have this number; range(0.5, n, dtype=int32) rounds its members down, not its limits."""
+    if not dtype.is_integer or number != int(number):
+        return False
     limits = np.iinfo(dtype.numpy)
     return bool(limits.min <= number <= limits.max)
 
