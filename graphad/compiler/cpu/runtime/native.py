@@ -28,7 +28,7 @@ from graphad.compiler.source import digest_of_files, version_parts
 from graphad.core import bind as door
 from graphad.core import forks
 from graphad.core.errors import NotCompiledError, UnavailableError
-from graphad.core.flags import ALWAYS, flags
+from graphad.core.flags import AUTO, flags
 
 _Key = TypeVar("_Key")
 _Made = TypeVar("_Made")
@@ -80,7 +80,7 @@ def fingerprint() -> str:
     return "|".join(f"{name}={value}" for name, value in parts.items())
 
 
-def compile_text(text: str, unroll: bool = True) -> bytes:
+def compile_text(text: str, unroll: bool = False) -> bytes:
     """Optimise a module given as text and return its object code; without unrolling it takes half the time
     and space.
     """
@@ -191,17 +191,18 @@ def soon(what: Hashable, *make: Callable[[], Any]) -> list[Any]:
     waited for.
 
     It is waited for where there is no worker, where checks are on (`GRAPHAD_VERIFY`), and where compiled code is waited for
-    always: then no result may depend on time.
+    always or never used for functions: then no result may depend on time.
 
     Args:
       what: A name of all of these: while the worker compiles they are not tried again.
     Raises: NotCompiledError: some code is not there.
     """
-    answered = _awaited.get(what)
+    has_other_way = not door.VERIFY and flags.jit == AUTO
+    answered = _awaited.get(what) if has_other_way else None
     if answered is not None and not answered.is_set():
         raise _not_yet(answered)
     before = _thread.has_other_way
-    _thread.has_other_way = not door.VERIFY and flags.jit != ALWAYS
+    _thread.has_other_way = has_other_way
     missing, found = None, []
     try:
         for each in make:
@@ -278,8 +279,14 @@ def _ask(key: str, text: Callable[[], str], asked: threading.Event) -> None:
             default_cache().put(key, data)
         asked.set()  # without it who needs the code next compiles it, and finds out what is wrong
 
-    with forks.settled:
-        if default_cache().get(key) is not None or not request(key, text(), receive, RUNTIME):
+    is_asked = False
+    try:
+        with forks.settled:
+            is_asked = default_cache().get(key) is None and request(key, text(), receive, RUNTIME)
+    except Exception:  # no memory, or the interpreter ends: the caller meets it, where it can be told
+        pass
+    finally:
+        if not is_asked:
             asked.set()
 
 

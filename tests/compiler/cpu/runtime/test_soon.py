@@ -13,10 +13,19 @@ import pytest
 import graphad as tf
 from graphad.compiler import service
 from graphad.compiler.cpu.compile import compile_for
-from graphad.compiler.cpu.runtime import blas, convolving, driver, mapping, multiplying, native, pool
+from graphad.compiler.cpu.runtime import (
+    blas,
+    convolving,
+    driver,
+    mapping,
+    movement,
+    multiplying,
+    native,
+    pool,
+)
 from graphad.core import bind as door
 from graphad.core.errors import NotCompiledError
-from graphad.core.flags import ALWAYS, flags
+from graphad.core.flags import ALWAYS, AUTO, NEVER, flags
 from graphad.ops.linalg import direct
 
 _LIMIT = 600.0  # seconds, against hanging only
@@ -48,6 +57,12 @@ class Worker:
             self.asked[key] = text, answer
             self.lock.notify_all()
         return True
+
+    def drop(self) -> None:
+        """Forget what is asked for, once it has come, and leave it unanswered."""
+        with self.lock:
+            assert self.lock.wait_for(lambda: self.asked.keys() >= native._asked.keys(), _LIMIT)
+            self.asked.clear()
 
     def answer(self, error: str | None = None) -> int:
         """Answer all that is asked for, once it has come. Returns: how many texts."""
@@ -128,17 +143,49 @@ def test_what_the_worker_does_not_compile_is_compiled_by_the_caller(worker: Work
     assert native.soon("six", lambda: _value(6)) == [6]
 
 
-@pytest.mark.parametrize("why", ["always", "checks", "no worker"])
+def test_what_cannot_be_printed_is_not_waited_for_in_vain(worker: Worker) -> None:
+    def broken() -> str:
+        raise MemoryError("no text")
+
+    asked = threading.Event()
+    native._ask("broken", broken, asked)  # in a thread of its own, where nobody would see the error
+    assert asked.is_set() and not worker.asked
+
+
+@pytest.mark.parametrize("why", ["always", "never", "checks", "no worker"])
 def test_code_is_waited_for_where_results_must_not_depend_on_time(
     worker: Worker, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    if why == "always":
-        monkeypatch.setattr(flags, "jit", ALWAYS)
+    if why in (ALWAYS, NEVER):
+        with pytest.raises(NotCompiledError):  # what was asked for before is waited for too
+            native.soon("seven", lambda: _value(7))
+        worker.drop()
+        monkeypatch.setattr(flags, "jit", why)
     elif why == "checks":
         monkeypatch.setattr(door, "VERIFY", True)
     else:
         monkeypatch.setenv("GRAPHAD_WORKER", "0")
     assert native.soon("seven", lambda: _value(7)) == [7] and not worker.asked
+
+
+def test_the_worker_and_the_caller_make_the_same_object(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = movement.text(8)
+    entries: list[dict[str, bytes]] = []
+    for jit in (AUTO, ALWAYS):
+        memory = Memory()
+        monkeypatch.setattr(native, "default_cache", lambda memory=memory: memory)
+        monkeypatch.setattr(native, "_loaded", {})
+        monkeypatch.setattr(flags, "jit", jit)
+        if jit == AUTO:
+            with pytest.raises(NotCompiledError):
+                native.soon("copy", lambda: native.build(text, ["graphad_copy"]))
+            worker.answer()
+        else:
+            native.soon("copy", lambda: native.build(text, ["graphad_copy"]))
+        entries.append(memory.entries)
+    assert entries[0] and entries[0] == entries[1]
 
 
 def test_nobody_waits_for_code_that_another_thread_compiles() -> None:
