@@ -82,6 +82,15 @@ def test_logits_are_those_of_the_axis_of_classes() -> None:
     np.testing.assert_allclose(L.categorical_crossentropy(Y, q), L.categorical_crossentropy(Y, q * 1.0))
 
 
+@pytest.mark.parametrize(
+    ("loss", "y"), [(L.categorical_crossentropy, 1.0), (L.sparse_categorical_crossentropy, 0)]
+)
+def test_a_scalar_has_no_classes(loss: Callable[..., Any], y: Any) -> None:
+    p = A.sigmoid(tf.constant(1.0))
+    with pytest.raises(ValueError, match="shape \\(\\)"):
+        loss(y, p)
+
+
 def test_what_is_computed_from_probabilities_has_no_logits() -> None:
     x = tf.constant(X)
     for change in (tf.stop_gradient, tf.identity, lambda p: p * 1.0, lambda p: tf.reshape(p, p.shape)):

@@ -19,6 +19,7 @@ from graphad.ops.array.join import concat
 from graphad.ops.array.passing import stop_gradient
 from graphad.ops.array.reshape import reshape
 from graphad.ops.array.shape import shape
+from graphad.ops.array.support import static_array
 from graphad.ops.control.branch import conditional
 from graphad.ops.linalg.diagonals import diag, diag_part
 from graphad.ops.linalg.eigen import svd
@@ -27,7 +28,8 @@ from graphad.ops.linalg.pseudo_inverse import PseudoInverse
 from graphad.ops.linalg.systems import cholesky, cholesky_solve
 from graphad.ops.math import greater
 from graphad.ops.math.cast import cast
-from graphad.ops.math.reduce import reduce_max, reduce_prod, reduce_sum
+from graphad.ops.math.compare import logical_and, logical_not
+from graphad.ops.math.reduce import reduce_any, reduce_max, reduce_prod, reduce_sum
 from graphad.ops.math.select import maximum, where
 from graphad.ops.math.statistics import norm
 
@@ -68,13 +70,31 @@ def pinv(
     Source: Penrose, A generalized inverse for matrices, 1955.
     """
     a = lift(a)
-    s, u, v = svd(stop_gradient(a))
-    if rcond is None:
-        rcond = _larger_size(a, s) * (10.0 * float(np.finfo(s.dtype.as_numpy_dtype).eps))
-    kept = s > cast(rcond, s.dtype)[..., None] * reduce_max(s, axis=-1, keepdims=True)
+    parts = svd(stop_gradient(a))
+    s = parts[0]
+    least = _larger_size(a, s) * (10.0 * float(np.finfo(s.dtype.as_numpy_dtype).eps))
+    threshold = least if rcond is None else cast(rcond, s.dtype)
+    kept = _are_above(threshold, s)
+    y = _of_parts(*parts, kept)
+    is_small = static_array(threshold <= least)
+    if rcond is None or (is_small is not None and is_small.all()):
+        return bind(PseudoInverse(), y, a)
+    # Where more than rounding errors is left out, derivatives depend on the left out singular values too.
+    is_part = reduce_any(logical_and(_are_above(least, s), logical_not(kept)))
+    return conditional(  # type: ignore[no-any-return]
+        is_part, lambda: _of_parts(*svd(a), kept), lambda: bind(PseudoInverse(), y, a)
+    )
+
+
+def _are_above(rcond: Tensor, s: Tensor) -> Tensor:
+    """Which singular values are above this part of the largest."""
+    return s > rcond[..., None] * reduce_max(s, axis=-1, keepdims=True)
+
+
+def _of_parts(s: Tensor, u: Tensor, v: Tensor, kept: Tensor) -> Tensor:
+    """The pseudo-inverse from the parts of the singular value decomposition that are kept."""
     inverse = where(kept, 1 / where(kept, s, 1 + zeros_like(s)), zeros_like(s))
-    y = matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
-    return bind(PseudoInverse(), y, a)
+    return matmul(v * cast(inverse, v.dtype)[..., None, :], u, adjoint_b=True)
 
 
 @blaming

@@ -38,4 +38,4 @@ def logits_of(p: Tensor, axis: int | None) -> Tensor | None:
 
 
 def _from_the_front(p: Tensor, axis: int | None) -> int | None:
-    return axis if axis is None or p.ndim is None else axis % p.ndim
+    return axis % p.ndim if axis is not None and p.ndim else axis

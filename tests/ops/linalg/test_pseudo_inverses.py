@@ -79,6 +79,33 @@ def test_forward_and_batched_derivatives_are_the_same() -> None:
     np.testing.assert_allclose(tape.jacobian(y, x), -np.einsum("ij,kl->iljk", p, p), rtol=1e-12)
 
 
+@pytest.mark.parametrize("traced", [False, True])
+def test_slopes_where_singular_values_that_are_not_zero_are_left_out(traced: bool) -> None:
+    x, weights, along = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 4)), RNG.normal(size=(4, 3))
+    u, _, v = np.linalg.svd(x, full_matrices=False)
+    x = u @ np.diag([3.0, 2.0, 0.5]) @ v
+
+    def slope(a: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = tf.reduce_sum(pinv(a, rcond=0.3) * weights)
+        return tape.gradient(y, a)
+
+    def value(t: float) -> Any:
+        return np.sum(np.linalg.pinv(x + t * along, rcond=0.3) * weights)
+
+    found = (tf.function(slope) if traced else slope)(tf.constant(x))
+    np.testing.assert_allclose(np.sum(found * along), (value(1e-5) - value(-1e-5)) / 2e-5, rtol=1e-6)
+
+
+def test_slopes_where_the_threshold_leaves_out_zeros() -> None:
+    x = tf.constant(MATRICES["with a kernel of two dimensions"])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, expected = pinv(x, rcond=1e-6), pinv(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), tape.gradient(expected, x))
+
+
 def test_one_matrix_beside_a_stack_of_pseudo_inverses() -> None:
     """A file, or a map over one operand, may give the op such pairs."""
     x = RNG.normal(size=(3, 2))
