@@ -71,7 +71,7 @@ def recurrence_by_loop(a: Any, b: Any, axis: int, backwards: bool, shifted: bool
     """A linear recurrence of many floats, as `recurring.recurrence`; None where the usual way must be taken."""
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype != b.dtype:
         return None
-    if a.dtype.char not in "fd" or not a.dtype.isnative or a.size < _MANY or not pays(a.size):
+    if a.dtype.char not in "fd" or not a.dtype.isnative or a.size < max(_MANY, 1) or not pays(a.size):
         return None
     try:
         made: np.ndarray = _recurring().recurrence(a, b, axis, backwards, shifted)
