@@ -330,11 +330,6 @@ def prepare_for_loop(parts: Sequence[Part]) -> None:
         part.hoist(reads_too)
 
 
-def is_concrete(x: Any) -> bool:
-    """Whether Python can decide on the value: a number, an array, an eager tensor, or a variable outside a trace."""
-    return not isinstance(x, Tensor) or x.has_value
-
-
 def placeholder(spec: TensorSpec) -> Array:
     """Zeros of a shape that the spec allows, in place of a missing value."""
     dims = tuple([0 if size is None else size for size in spec.dims or ()])

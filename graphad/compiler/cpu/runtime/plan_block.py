@@ -189,7 +189,7 @@ class PlanImage:
         guard: np.ndarray | None,
         keep: tuple[Any, ...],
     ) -> None:
-        self.argument_count, self.arena_bytes = arguments, arena_bytes
+        self.arena_bytes = arena_bytes
         self._table = entry_text.HEADER_WORDS
         self._patch_table = self._table + 2 * len(steps)
         self._held = self._patch_table + entry_text.PATCH_WORDS * len(patches)

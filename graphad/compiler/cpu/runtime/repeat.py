@@ -145,7 +145,7 @@ def poll() -> int:
             for word, function in functions.items():
                 _poll[word] = ctypes.cast(function, ctypes.c_void_p).value or 0
             _poll[FUNCTION] = id(_nothing)
-            native.keep_for_ever(_poll)  # plans hold its address
+            native.keep_for_ever((_poll, _nothing))  # plans hold their addresses
         return ctypes.addressof(_poll)
 
 
